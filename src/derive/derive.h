@@ -7,8 +7,8 @@
 
 #include "hlo/ir/module.h"
 
-/* Makes `entry` the entry and removes computations that it does not reach. Layouts and aliases are removed, because they
-** describe the parameters and results of the source. */
+/* Makes `entry` the entry and removes computations that it does not reach. Results, and parameters that the source lacks, are
+** row-major; the source's parameters keep their layouts. Aliases are removed, because they describe the source's results. */
 void derive_end(Module *module, Computation *entry);
 
 #endif

@@ -314,3 +314,84 @@ ${call(`y = ${B}`, 'strsm', 'lu, b', `${A}, ${B}`, how(85, 76))}${call(`x = ${B}
     }
   });
 });
+
+describe('layouts', () => {
+  const LAYOUT = (parameter, result) => `HloModule m, entry_computation_layout={(f32[2,3]${parameter})->f32[2,3]${result}}
+ENTRY main {
+  x = f32[2,3] parameter(0)
+  y = f32[2,3]{0,1} multiply(x, x)
+  ROOT r = f32[2,3]${result} copy(y) }`;
+  const flatOf = async (module, args) => {
+    const executable = await client.compile(module);
+    return (await executable.execute(args)).map(({ data }) => [...data]);
+  };
+  const x = [1, 2, 3, 4, 5, 6], step = [7, 8, 9, 10, 11, 12], wanted = [14, 32, 54, 80, 110, 144];
+
+  test('inside do not reach results and cotangents: JAX\'s triangular solves write columns', async () => {
+    const module = client.parseHlo(LAYOUT('{1,0}', '{1,0}'));
+    const args = [x, step].map((values) => Float32Array.from(values));
+    assert.deepEqual((await flatOf(client.vjp(module), args)).at(-1), wanted);
+    assert.deepEqual((await flatOf(client.jvp(module), args)).at(-1), wanted);
+    const batches = args.map((values) => Float32Array.of(...values, ...values));
+    assert.deepEqual((await flatOf(client.vmap(client.vjp(module), { size: 2 }), batches)).at(-1), [...wanted, ...wanted]);
+    assert.deepEqual((await flatOf(client.vjp(client.vmap(module, { size: 2 })), batches)).at(-1), [...wanted, ...wanted]);
+  });
+
+  test('of parameters stay those that the source states; the other parameters and results are rows', async () => {
+    const module = client.parseHlo(LAYOUT('{0,1}', '{0,1}'));
+    const columns = Float32Array.of(1, 4, 2, 5, 3, 6);
+    for (const derived of [client.vjp(module), client.jvp(module)]) {
+      assert.deepEqual(derived.parameters.map(({ shape }) => String(shape)), ['f32[2,3]{0,1}', 'f32[2,3]']);
+      assert.deepEqual((await flatOf(derived, [columns, Float32Array.from(step)])).at(-1), wanted);
+    }
+  });
+});
+
+describe('loops of a batch', () => {
+  // Steps as an adaptive solver has them: the last step of an element has length 0, where its norm has no slope. Values by JAX, for
+  // the number of steps that each element takes.
+  const STEPS = `HloModule m
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b) }
+more { s = (f32[2], f32[], f32[]) parameter(0)
+  t = f32[] get-tuple-element(s), index=1
+  end = f32[] get-tuple-element(s), index=2
+  ROOT r = pred[] compare(t, end), direction=LT }
+step { s = (f32[2], f32[], f32[]) parameter(0)
+  x = f32[2] get-tuple-element(s), index=0
+  t = f32[] get-tuple-element(s), index=1
+  end = f32[] get-tuple-element(s), index=2
+  dt = f32[] constant(0.5)
+  left = f32[] subtract(end, t)
+  h = f32[] minimum(dt, left)
+  hs = f32[2] broadcast(h), dimensions={}
+  v = f32[2] multiply(hs, x)
+  vv = f32[2] multiply(v, v)
+  zero = f32[] constant(0)
+  sum = f32[] reduce(vv, zero), dimensions={0}, to_apply=add
+  norm = f32[] sqrt(sum)
+  norms = f32[2] broadcast(norm), dimensions={}
+  y = f32[2] add(x, norms)
+  u = f32[] add(t, h)
+  ROOT r = (f32[2], f32[], f32[]) tuple(y, u, end) }
+ENTRY main {
+  x = f32[2] parameter(0)
+  end = f32[] parameter(1)
+  zero = f32[] constant(0)
+  s = (f32[2], f32[], f32[]) tuple(x, zero, end)
+  w = (f32[2], f32[], f32[]) while(s), condition=more, body=step
+  ROOT r = f32[2] get-tuple-element(w), index=0 }`;
+  const WANTED = [[1.88347328, 2.61864161, 4.34660721, 4.09300518, 1.36270678, 2.57232904], [7.53875399, 12.39284706, 22.73026276]];
+  const ARGS = [[[1, 2], [3, 4], [5, 6]], [0.75, 2, 1.25], [[1, 1], [1, 0], [0, 1]]];
+
+  test('an element that has ended adds no NaN: a vjp of a vmap is the vmap of a vjp', async () => {
+    const steps = client.parseHlo(STEPS), options = { maxTrips: 8 };
+    for (const module of [client.vjp(client.vmap(steps, { size: 3 }), options), client.vmap(client.vjp(steps, options), { size: 3 })]) {
+      const got = await run(module, ARGS);
+      got.forEach((values, i) => flat(values).forEach((x, k) => {
+        assert.ok(Math.abs(x - WANTED[i][k]) < 1e-5 * WANTED[i][k], `${i} ${k}: ${x}, ${WANTED[i][k]}`);
+      }));
+    }
+  });
+});

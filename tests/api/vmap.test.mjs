@@ -200,7 +200,7 @@ ENTRY main {
     ]) assert.throws(call, message);
   });
 
-  test('a side effect that depends on a predicate of each element is refused; others are done in turn', async () => {
+  test('each element of a batch has its own side effects, in turn, if a conditional or a loop has them', async () => {
     const calls = [];
     client.registerCustomCall('log', ({ operands: [x] }) => calls.push(x.data[0]) && [x.data[0] * 2]);
     const text = (kind) => `HloModule m
@@ -216,12 +216,46 @@ ENTRY main {
     assert.deepEqual(await values(client.vmap(always, { size: 3 }), [[[1], [2], [3]], [true, true, false]]), [[[2], [4], [6]]]);
     assert.deepEqual(calls, [1, 2, 3]);
     const sometimes = client.parseHlo(text('conditional(p, x, x), true_computation=log, false_computation=same'));
-    assert.throws(() => client.vmap(sometimes, { size: 3 }), /conditional "y" .* has a side effect, and depends on a predicate/);
+    calls.length = 0;
+    assert.deepEqual(await values(client.vmap(sometimes, { size: 3 }), [[[1], [2], [3]], [true, false, true]]), [[[2], [2], [6]]]);
+    assert.deepEqual(calls, [1, 3]);
     calls.length = 0;
     const forAll = client.vmap(sometimes, { in: [0, null], size: 3 });
     assert.deepEqual(await values(forAll, [[[1], [2], [3]], true]), [[[2], [4], [6]]]);
     assert.deepEqual(await values(forAll, [[[4], [5], [6]], false]), [[[4], [5], [6]]]);
     assert.deepEqual(calls, [1, 2, 3]);
+    calls.length = 0;
+    const loop = client.parseHlo(`HloModule m
+more { s = (f32[1]) parameter(0)
+  x = f32[1] get-tuple-element(s), index=0
+  y = f32[] reshape(x)
+  limit = f32[] constant(8)
+  ROOT r = pred[] compare(y, limit), direction=LT }
+log { s = (f32[1]) parameter(0)
+  x = f32[1] get-tuple-element(s), index=0
+  y = f32[1] custom-call(x), custom_call_target="log", custom_call_has_side_effect=true
+  ROOT r = (f32[1]) tuple(y) }
+ENTRY main {
+  x = f32[1] parameter(0)
+  s = (f32[1]) tuple(x)
+  ROOT y = (f32[1]) while(s), condition=more, body=log }`);
+    assert.deepEqual(await values(client.vmap(loop, { size: 3 }), [[[1], [9], [3]]]), [[[8], [9], [12]]]);
+    assert.deepEqual(calls, [1, 2, 4, 3, 6]);
+  });
+
+  test('a call of the host in a branch is made only for the elements that take the branch, and may fail', async () => {
+    const guarded = client.parseHlo(`HloModule m
+raise { p = f32[2] parameter(0)
+  ROOT r = f32[2] custom-call(p), custom_call_target="xla_ffi_python_cpu_callback" }
+same { p = f32[2] parameter(0)
+  ROOT r = f32[2] copy(p) }
+ENTRY main {
+  x = f32[2] parameter(0)
+  i = s32[] parameter(1)
+  ROOT y = f32[2] conditional(i, x, x), branch_computations={same, raise} }`);
+    const batch = client.vmap(guarded, { size: 2 });
+    assert.deepEqual(await values(batch, [[[1, 2], [3, 4]], [0, 0]]), [[[1, 2], [3, 4]]]);
+    await assert.rejects(values(batch, [[[1, 2], [3, 4]], [0, 1]]), /xla_ffi_python_cpu_callback/);
   });
 
   test('more cases of one computation than are written: calls, and a loop whose state rotates', async () => {

@@ -6,8 +6,11 @@
 **     a batched predicate       conditional: all branches are computed, and their results selected
 **     a batched condition       while: runs until it is false for all elements; the state of those for which it is
 **                               false no longer changes
+**     either, with effects      a loop over the elements (in_turn.c): an element has only the effects that it asks for
 */
 #include "derive/batch/batching.h"
+#include "hlo/ir/lapack_calls.h"
+#include "hlo/ir/shard_calls.h"
 #include "rewrite/base/rewrite.h"
 
 /* Writes the flags of operands [first, end). */
@@ -55,11 +58,9 @@ static bool is_effect(const Instruction *x) {
   return x->opcode == HLO_CUSTOM_CALL && x->a->custom_call_has_side_effect;
 }
 
-/* An operation with a side effect must not be done for elements that do not ask for it. */
-static bool has_effect(Batching *b, const Instruction *x) {
-  if (!instruction_reaches(x, is_effect)) return false;
-  no_batch(b, x, "has a side effect, and depends on a predicate of each element of the batch");
-  return true;
+/* Calls of the host, too: they may raise an error, as Equinox' error_if does in a branch, or be unknown to it. */
+static bool is_effect_of_branch(const Instruction *x) {
+  return x->opcode == HLO_CUSTOM_CALL && !is_lapack_call(x) && shard_call_kind(x) == NO_SHARD_CALL;
 }
 
 /* ---- Conditional ---- */
@@ -88,7 +89,7 @@ Instruction *batch_conditional(Batching *b, const Instruction *x, Instruction **
   Computation **branches = ARENA_ARRAY(b->arena, Computation *, count);
   conditional_branches(x, branches, &predicated);
   if (is_batched(operands[0], x->operands[0])) {
-    if (has_effect(b, x)) return operands[0];
+    if (instruction_reaches(x, is_effect_of_branch)) return batch_in_turn(b, x, operands);
     return select_branches(b, x, operands, branches, count, predicated);
   }
   const bool *out = branch_flags(b->all, x, operand_flags(b, x, operands, 0, x->operand_count));
@@ -149,7 +150,7 @@ static Computation *selecting_body(Batching *b, Computation *condition, Computat
 Instruction *batch_while(Batching *b, const Instruction *x, Instruction **operands) {
   bool *flags = operand_flags(b, x, operands, 0, 1);
   bool selects = loop_flags(b->all, x, flags);
-  if (selects && has_effect(b, x)) return operands[0];
+  if (selects && instruction_reaches(x, is_effect)) return batch_in_turn(b, x, operands);
   Instruction *init = flagged_in_front(b, operands[0], x->shape, flags);
   Attributes a = batched_attributes(x);
   a.condition = batch_computation(b, a.condition, case_of(b->all, a.condition, flags), NULL);

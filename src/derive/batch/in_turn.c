@@ -1,5 +1,6 @@
 /*
-** The rule for operations that have no form for batches: a loop, which takes the elements of the batch in turn.
+** The rule for operations that have no form for batches, and for control flow with side effects: a loop, which takes the
+** elements of the batch in turn.
 **
 **     (i, results, operands) = while (0, zeros, operands) with i < size:
 **         results[i] = operation of operands[i];  i = i + 1

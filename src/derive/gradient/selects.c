@@ -8,7 +8,9 @@
 ** such selects, and give JAX derivatives for them that an exported program does not contain.
 **
 ** Where many tangents come in, as in loops over the terms of a series, a product of a cotangent that is 0 with a slope
-** that is not finite is 0 instead.
+** that is not finite is 0 instead. So it is in the bodies of loops that end when all elements of a batch have ended: an
+** element that has ended keeps its state by a select, and its next state is computed from the last one, where a step has
+** length 0 and the norm of an error is 0.
 */
 #include <math.h>
 
@@ -185,6 +187,16 @@ static Instruction *combine(WorkingComputation *working, const Instruction *x,
   }
 }
 
+/* Returns the product of a cotangent and a slope, or 0 if the cotangent is 0 and the product not finite. */
+static Instruction *mask_product(WorkingComputation *working, Instruction *ct,
+                                 Instruction *product) {
+  Maker *m = &working->m;
+  Instruction *zeros = make_zeros(m, ct->shape), *is_finite = make_unary(m, HLO_IS_FINITE, product);
+  Instruction *is_masked = make_binary(m, HLO_AND, make_compare(m, COMPARE_EQ, ct, zeros),
+                                       make_unary(m, HLO_NOT, is_finite));
+  return make_select(m, is_masked, zeros, product);
+}
+
 static void add_by_slope(const SelectRegion *r, Instruction *leaf, Instruction *ct) {
   WorkingComputation *working = r->working;
   Instruction **slopes = ARENA_ARRAY(working->arena, Instruction *, r->count); /* NULL is zero */
@@ -200,7 +212,10 @@ static void add_by_slope(const SelectRegion *r, Instruction *leaf, Instruction *
     slopes[i] = combine(working, x, of, one);
   }
   Instruction *slope = slopes[r->count - 1];
-  if (slope) add_cotangent(working, leaf, make_binary(&working->m, HLO_MULTIPLY, ct, slope));
+  if (!slope) return;
+  Instruction *product = make_binary(&working->m, HLO_MULTIPLY, ct, slope);
+  bool guarded = working->d->guarded && type_kind(ct->shape->type) == KIND_FLOAT;
+  add_cotangent(working, leaf, guarded ? mask_product(working, ct, product) : product);
 }
 
 void transpose_select(WorkingComputation *working, Instruction *x, Instruction *const *ct) {
@@ -226,11 +241,8 @@ void transpose_select(WorkingComputation *working, Instruction *x, Instruction *
 
 Instruction *guard_product(WorkingComputation *working, const Instruction *x, Instruction *ct,
                            Instruction *product) {
-  if (!facts_of(working, x)->select.guarded || type_kind(ct->shape->type) != KIND_FLOAT)
-    return product;
-  Maker *m = &working->m;
-  Instruction *zeros = make_zeros(m, ct->shape), *is_finite = make_unary(m, HLO_IS_FINITE, product);
-  Instruction *is_masked = make_binary(m, HLO_AND, make_compare(m, COMPARE_EQ, ct, zeros),
-                                       make_unary(m, HLO_NOT, is_finite));
-  return make_select(m, is_masked, zeros, product);
+  bool guarded = facts_of(working, x)->select.guarded;
+  if (!guarded && working->d->guarded) guarded = has_pole(working, x);
+  if (!guarded || type_kind(ct->shape->type) != KIND_FLOAT) return product;
+  return mask_product(working, ct, product);
 }
