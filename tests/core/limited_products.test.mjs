@@ -43,7 +43,9 @@ ENTRY e { x = f32[${HEADS},${queries},${DEPTH}] parameter(0)
   ${also} }`.replaceAll('[D]', `[${dims}]`);
 }
 
-const limits = (text) => /limited_/.test(afterPass(text, 'limit-products') ?? '');
+/** Whether products are limited by a comparison of positions; by what a mask holds. */
+const limits = (text) => /limited_/.test(afterPass(text, 'limit-products') ?? '') && !looks(text);
+const looks = (text) => / s32\[\] reduce\(select/.test(afterPass(text, 'limit-products') ?? '');
 
 async function results(text, args, options) {
   const executable = await client.compile(client.parseHlo(text), options);
@@ -140,7 +142,7 @@ describe('limit-products', () => {
   for (const [name, form] of Object.entries(FORMS)) {
     test(name, async () => {
       const text = program(form), queries = form.queries ?? 1, type = form.type ?? 'f32';
-      assert.ok(limits(text));
+      assert.ok(/float|numbers of a mask/.test(name) ? looks(text) : limits(text));
       for (const n of [-5, 0, 1, 15, 16, 17, LENGTH - 1, LENGTH, LENGTH + 1, 2147483647]) {
         const { x, k, want } = data(queries, Math.min(form.valid(n), LENGTH), form.layout, form.from?.(n) ?? 0);
         const cache = form.cache ?? `${HEADS},${LENGTH},${DEPTH}`;
@@ -181,7 +183,7 @@ ENTRY e { x = f32[3,2,32] parameter(0)
   c = f32[3,2,${LENGTH}] broadcast(low), dimensions={}
   ROOT r = f32[3,2,${LENGTH}] select(p, s, c) }`;
     for (const lower of [false, true]) {
-      assert.ok(limits(text(lower)));
+      assert.ok(looks(text(lower)));
       for (const lengths of [[1, 20, 40], [70, 3, 3], [-9, -2147483648, 2147483647], [0, 0, 0], [2147483645, 30, 31], [80, 79, 75]]) {
         const k = whole(3 * LENGTH * 32, 1), longest = Math.max(...lengths.map((n) => (n + 5) | 0));
         for (let i = 0; i < k.length; i++) if (Math.floor(i / 32) % LENGTH >= longest) k[i] = NaN;
@@ -268,13 +270,69 @@ ENTRY e { x = f32[2,1,32] parameter(0)
     },
   };
   for (const [name, form] of Object.entries(NOT)) {
-    test(`as it was: ${name}`, () => {
+    test(`no limit by a comparison: ${name}`, async () => {
       let text = program(form);
       if (form.n) text = text.replace('scalar = s32[] reshape(v)', '').replace(/n = .*broadcast\(scalar\).*/, 'n = s32[80] copy(v)');
       text = text.replace('ENTRY', 'most { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] maximum(a, b) }\nENTRY');
       assert.ok(!limits(text));
+      const isRead = !form.between && !form.also && !form.select;
+      assert.equal(looks(text), isRead); // the mask
+      if (!isRead) return;
+      const list = Int32Array.from({ length: LENGTH }, (_, i) => i % 5 === 3 && i > 20 && i < 50 ? i + 1 : 0);
+      const counts = form.n ? [list] : [0, 3, 16, 79].map((n) => Int32Array.of(n));
+      for (const count of counts) {
+        const { x, k } = data(1, LENGTH, form.layout, 0), type = form.type ?? 'f32';
+        const args = [new Literal(`f32[${HEADS},1,${DEPTH}]`, x), new Literal(`f32[${HEADS},${LENGTH},${DEPTH}]`, k).convert(type), new Literal(form.n ?? 's32[]', count)];
+        assert.deepEqual(await results(text, args), await results(text, args, { disable: ['limit-products'] }));
+      }
     });
   }
+
+  /** The mask is an argument, of each query or of all. */
+  for (const [queries, own] of [[1, false], [3, true], [3, false]]) {
+    for (const [name, select] of [['kept', 'select(p, s, c)'], ['dropped', 'select(p, c, s)']]) {
+      test(`a mask that is an argument: ${queries} queries, ${own ? 'each' : 'all'}, ${name}`, async () => {
+        const mask = own ? `${queries},${LENGTH}` : `${LENGTH}`;
+        const text = `HloModule m
+ENTRY e { x = f32[${HEADS},${queries},${DEPTH}] parameter(0)
+  k = f32[${HEADS},${LENGTH},${DEPTH}] parameter(1)
+  m = pred[${mask}] parameter(2)
+  p = pred[D] broadcast(m), dimensions={${own ? '1,2' : '2'}}
+  s = f32[D] dot(x, k), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={2}
+  low = f32[] constant(-1e30)
+  c = f32[D] broadcast(low), dimensions={}
+  ROOT r = f32[D] ${select} }`.replaceAll('[D]', `[${HEADS},${queries},${LENGTH}]`);
+        assert.ok(looks(text));
+        const executable = await client.compile(client.parseHlo(text));
+        for (const [begin, end] of [[0, 0], [0, 1], [0, LENGTH], [5, 17], [16, 48], [LENGTH - 1, LENGTH], [33, 34]]) {
+          const { x, k } = data(queries, LENGTH, undefined, 0), keeps = Uint8Array.from({ length: mask.split(',').reduce((a, n) => a * n, 1) }, (_, i) => {
+            const t = i % LENGTH, row = Math.floor(i / LENGTH);
+            return Number((t >= begin && t < end && (t + row) % 3 < 2) === (name === 'kept'));
+          });
+          for (let i = 0; i < k.length; i++) if (Math.floor(i / DEPTH) % LENGTH < begin || Math.floor(i / DEPTH) % LENGTH >= end) k[i] = NaN;
+          const args = [new Literal(`f32[${HEADS},${queries},${DEPTH}]`, x), new Literal(`f32[${HEADS},${LENGTH},${DEPTH}]`, k), new Literal(`pred[${mask}]`, keeps)];
+          const [got] = await executable.execute(args), [plain] = await results(text, args, { disable: ['limit-products'] });
+          assert.deepEqual(Array.from(got.data), plain, `${begin} to ${end}`);
+        }
+        executable.dispose();
+      });
+    }
+  }
+
+  test('a mask of each score is not looked at', () => {
+    for (const [shape, m, depth] of [['8,300', '8,300', 600]]) {
+      const [rows, columns] = shape.split(',');
+      assert.ok(!looks(`HloModule m
+ENTRY e { x = f32[${rows},${depth}] parameter(0)
+  k = f32[${columns},${depth}] parameter(1)
+  m = pred[${m}] parameter(2)
+  p = pred[${shape}] broadcast(m), dimensions={${m === shape ? '0,1' : '1'}}
+  s = f32[${shape}] dot(x, k), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  z = f32[] constant(0)
+  c = f32[${shape}] broadcast(z), dimensions={}
+  ROOT r = f32[${shape}] select(p, s, c) }`));
+    }
+  });
 });
 
 describe('causal masks', () => {

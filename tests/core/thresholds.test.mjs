@@ -241,6 +241,29 @@ describe('products', () => {
   }
 });
 
+describe('a depth of two axes', () => {
+  /** Weights of [heads, columns, depth] or [heads, 1 of 2, depth, columns]: the heads' matrices are added up. */
+  for (const type of ['f32', 'f64', 'bf16', 'f16', 'f8e4m3fn', 's8', 'u8', 's32', 's64', 'c64']) {
+    test(type, async () => {
+      const parts = new Parts(), to = { s8: 's32', u8: 'u32', f8e4m3fn: 'f32' }[type] ?? type;
+      for (const [heads, rows, depth, columns] of [[2, 1, 31, 40], [2, 1, 32, 40], [3, 2, 33, 40], [16, 1, 64, 300], [5, 8, 129, 70], [2, 3, 700, 33],
+        [70, 1, 40, 17], [4, 4, 600, 1], [3, 17, 64, 90], [40, 1, 512, 40]]) {
+        if (type === 'f16' && heads * depth > 2048) continue;
+        const out = `${to}[${rows},${columns}]`, x = parts.parameter(`${type}[${rows},${heads},${depth}]`);
+        const along = parts.parameter(`${type}[${heads},${columns},${depth}]`), w = parts.parameter(`${type}[${heads},2,${depth},${columns}]`);
+        const slice = parts.add(`${type}[${heads},1,${depth},${columns}]`, `slice(${w}), slice={[0:${heads}], [1:2], [0:${depth}], [0:${columns}]}`);
+        const across = parts.add(`${type}[${heads},${depth},${columns}]`, `reshape(${slice})`);
+        parts.result(out, parts.add(out, `dot(${x}, ${along}), lhs_contracting_dims={1,2}, rhs_contracting_dims={0,2}`));
+        parts.result(out, parts.add(out, `dot(${x}, ${along}), lhs_contracting_dims={2,1}, rhs_contracting_dims={2,0}`));
+        const turned = `${to}[${columns},${rows}]`;
+        parts.result(turned, parts.add(turned, `dot(${along}, ${x}), lhs_contracting_dims={0,2}, rhs_contracting_dims={1,2}`));
+        parts.result(out, parts.add(out, `dot(${x}, ${across}), lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}`));
+      }
+      await agrees(client, parts.text(''), (i) => (i * 7 + (i >> 3)) % 3 - 1);
+    });
+  }
+});
+
 test('convolutions of long windows of single features', async () => {
   for (const type of ['f32', 's8', 'f64']) {
     for (const [high, wide] of [[1, 63], [1, 64], [1, 65], [1, 255], [1, 256], [1, 257], [1, 513], [16, 16], [17, 16], [65, 4], [130, 2]]) {

@@ -54,6 +54,44 @@ def masked_attention(f):
 
 
 @family
+def biased_attention(f):
+  """Scores of a cache with masks that a program must look at: a bias is added, too, or positions are rows of a table."""
+  length, depth, heads = 64, 64, 2
+
+  def attend(mask):
+    def f(q, cache, n, slopes):
+      at = jnp.arange(length)
+      bias = (slopes[:, None] * (at - n).astype(cache.dtype))[:, None]
+      weights = jax.nn.softmax(mask(jnp.einsum('hqd,td->hqt', q, cache), bias, at, n))
+      return weights, weights @ cache
+    return f
+
+  def added(number):
+    return lambda s, bias, at, n: s + (bias + jnp.where(at <= n, 0, number).astype(s.dtype))
+
+  def before(number):
+    return lambda s, bias, at, n: s + bias - (at > n).astype(s.dtype) * jnp.asarray(-number, s.dtype)
+
+  def table(s, bias, at, n):
+    rows = lax.dynamic_slice(jnp.tril(jnp.ones((length, length), bool)), (n, n * 0), (2, length))
+    return jnp.where(rows, s, jnp.finfo(s.dtype).min)
+
+  low = float(np.finfo(np.float32).min)
+  for name, mask, type_, n, last, slope in (
+      ('added', added(low), 'f32', 5, 1, 0.5), ('added-1e4', added(-1e4), 'f32', 5, 1, 0.5),
+      ('before', before(low), 'f32', 17, 1, 0.5), ('before-1e9', before(-1e9), 'f32', 17, 1, 0.5),
+      ('none', added(-1e9), 'f32', -1, 1, 0.5), ('large-key', added(-1e9), 'f32', 5, 4e9, 0.5),
+      ('large-bias', before(-1e9), 'f32', 5, 1, 1e8), ('bf16', added(low), 'bf16', 20, 1, 0.5),
+      ('f16', added(-65504), 'f16', 20, 1, 0.5), ('table', table, 'f32', 30, 1, 0.5),
+      ('table-end', table, 'f32', 70, 1, 0.5), ('table-f16', table, 'f16', 3, 1, 0.5)):
+    cache = small_ints(type_, (length, depth))
+    cache[-1] = last
+    slopes = (np.array([1, -2]) * slope).astype(cache.dtype)
+    f.jax(name, attend(mask), small_ints(type_, (heads, 2, depth), 'q'), cache, np.int32(n), slopes,
+          tol='abs 0.02 rel 0.016' if type_ in ('bf16', 'f16') else NEAR)
+
+
+@family
 def layer_caches(f):
   """The keys and values of all layers are in one array, which a step takes apart, updates and stacks again."""
 

@@ -120,7 +120,6 @@ typedef enum FusionKind { FUSION_LOOP, FUSION_INPUT, FUSION_OUTPUT, FUSION_CUSTO
 **   a causal mask's rows, if it has one. rewrite/fuse/limit_products.c
 ** is_limit: of a limited product's last parameter, which no instruction reads.
 ** hides_below: of a limited product whose mask is added, the binary logarithm of a bound of results that it hides; 0: it chooses.
-**   needs_kept: it hides them only if each row keeps a column.
 ** starts_in_range: of dynamic-slice and dynamic-update-slice: the starts need no clamp. rewrite/loops/counters.c
 ** at_most_zero: of subtract: the result is at most 0, or NaN. rewrite/simplify/differences.c
 ** bounded: of opt-barrier, the set, from 1 on, of bounded arrays into which its operand comes; else 0. Of dot, or of a limited
@@ -132,7 +131,6 @@ typedef enum FusionKind { FUSION_LOOP, FUSION_INPUT, FUSION_OUTPUT, FUSION_CUSTO
   FACT(int64_t, used_diagonal)  \
   FACT(bool, is_limit)          \
   FACT(int64_t, hides_below)    \
-  FACT(bool, needs_kept)        \
   FACT(bool, starts_in_range)   \
   FACT(bool, at_most_zero)      \
   FACT(int64_t, bounded)        \

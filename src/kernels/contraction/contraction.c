@@ -16,7 +16,7 @@ int64_t axes_size(const Axes *axes) {
 }
 
 int64_t axes_stride(const Axes *axes, Operand operand) {
-  return axes->count ? axes->items[0].stride[operand] : 0;
+  return axes->count ? axes->items[axes->count - 1].stride[operand] : 0;
 }
 
 /* ---- Copies ---- */

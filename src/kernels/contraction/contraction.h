@@ -102,7 +102,7 @@ void contraction_restore(const KeptContraction *kept, Contraction *contraction);
 
 void axes_add(Axes *axes, int64_t size, int64_t lhs, int64_t rhs, int64_t out);
 int64_t axes_size(const Axes *axes);
-/* Returns the stride of at most one axis; 0 if there is none. */
+/* Returns the stride of the innermost axis; 0 if there is none. */
 int64_t axes_stride(const Axes *axes, Operand operand);
 /* Returns whether the elements are contiguous along one of the axes. */
 bool axes_have_neighbours(const Axes *axes, Operand operand);

@@ -81,14 +81,25 @@ static ContractionWay plan_batched(ContractionPlan *plan, Contraction *c) {
   return BY_STREAM;
 }
 
+/* Whether a depth of two axes can be streamed in runs: both operands have the axes in this order, and the inner one is long. */
+static bool has_runs(const Contraction *c) {
+  /* Threshold MIN_RUN. Test: "a depth of two axes" in core/thresholds.test.mjs. */
+  enum { MIN_RUN = 32 };
+  const Axis *axes = c->depth.items;
+  return c->depth.count == 2 && axes[1].size >= MIN_RUN && c->rows.count <= 1 &&
+         c->columns.count <= 1 && !c->array[LHS].computed && !c->array[RHS].computed &&
+         axes[0].stride[LHS] >= axes[1].stride[LHS] && axes[0].stride[RHS] >= axes[1].stride[RHS];
+}
+
 /* Chooses a way without packing, if there are few rows or columns, or both operands are small. */
 static ContractionWay plan_unpacked(ContractionPlan *plan, Contraction *c) {
-  if (c->depth.count > 1) return BY_TILES;
+  if (c->depth.count > 1 && !has_runs(c)) return BY_TILES;
   if (c->rows.count > 1 || c->columns.count > 1) return plan_batched(plan, c);
   int64_t min_lines = min_i64(plan->lines[LHS], plan->lines[RHS]);
   int64_t max_lines = max_i64(plan->lines[LHS], plan->lines[RHS]), depth = axes_size(&c->depth);
   bool computed = c->array[LHS].computed || c->array[RHS].computed;
-  if (!computed && (min_lines > THIN || (depth <= TINY_DEPTH && max_lines * depth <= TINY))) {
+  if (!computed && c->depth.count <= 1 &&
+      (min_lines > THIN || (depth <= TINY_DEPTH && max_lines * depth <= TINY))) {
     if (swapping_cost(c, true) < swapping_cost(c, false)) swap_plan(plan, c);
     if (small_plan(plan, c)) return BY_WHOLE_MATRICES;
   }

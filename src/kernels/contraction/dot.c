@@ -49,7 +49,7 @@ typedef struct DotPlan {
   int64_t hidden_bytes;
   int64_t
       bounded; /* the set of bounded arrays that has an operand, which may be the rhs; 0: none */
-  bool bounds_rhs, needs_kept;
+  bool bounds_rhs;
   int bounds_factors, hides_below; /* of Derived */
   int64_t parts, parts_at,
       units_per_chunk; /* ragged-dot: parts in all; their offset in scratch, after the sums */
@@ -341,13 +341,6 @@ static void clear_rest(const DotPlan *p, const KernelCall *call, int64_t begin, 
   }
 }
 
-/* Whether each row keeps a column, and drops another one. */
-static bool keeps_a_column(const DotPlan *p, const KernelCall *call) {
-  const Shape *shape = call->instruction->operands[p->limit]->shape;
-  int64_t end = scalar_load(shape->type, call->operands[p->limit], 0).i;
-  return !p->needs_kept || (end > 0 && end < p->diagonal.column.size);
-}
-
 /* Limits a product. If its mask is added, only if this hides all that is left out; the first chunk clears that. */
 static void limit_call(const DotPlan *p, const KernelCall *call, int chunk, Contraction *c,
                        Diagonal *diagonal) {
@@ -360,7 +353,7 @@ static void limit_call(const DotPlan *p, const KernelCall *call, int chunk, Cont
   int own = bounds_of_numbers(type, call->operands[p->hidden_by], p->hidden_bytes);
   int sum = p->bounds_factors * (set - BOUNDS_SMALL) + own - BOUNDS_SMALL;
   bool is_hidden = set != BOUNDS_LARGE && own != BOUNDS_LARGE && sum <= p->hides_below;
-  if (!limited_axis(p, c) || !is_hidden || !keeps_a_column(p, call)) return;
+  if (!limited_axis(p, c) || !is_hidden) return;
   int64_t begin = set_limit(p, call, c, diagonal);
   if (chunk == 0) clear_rest(p, call, begin, limited_axis(p, c)->size);
 }
@@ -500,7 +493,6 @@ static KernelPlan *plan(const Instruction *outer, Arena *arena) {
   p->bounds_rhs = derived->bounds_rhs;
   p->bounds_factors = (int)derived->bounds_factors;
   p->hides_below = (int)derived->hides_below;
-  p->needs_kept = derived->needs_kept;
   find_limit(p, &largest, outer, instruction);
   contraction_phases(&p->plan, chunks);
   return &p->kernel;

@@ -71,7 +71,8 @@ bool stream_plan(ContractionPlan *plan, const Contraction *c, int64_t parts) {
     max_lines = min_i64(max_lines, order->converted_bytes / bytes);
   }
   int64_t elements = narrow->loops ? 2 * UNIT_ELEMENTS : UNIT_ELEMENTS;
-  int64_t wanted = order->unit_columns(depth, elements);
+  int64_t run = c->depth.count > 1 ? c->depth.items[1].size : depth;
+  int64_t wanted = order->unit_columns(run, elements); /* which are read front to back */
   if (depth * lines <= 2 * UNIT_ELEMENTS) wanted = lines;
   plan->tile[LHS] = plan->lines[LHS];
   plan->tiles[LHS] = 1;
@@ -241,18 +242,22 @@ static void add_blocks(Block *block, const Unit *unit, const size_t offset[3],
   _Alignas(16) uint8_t buffer[VECTOR_BYTES];
   const Stream *s = block->stream;
   const Contraction *c = s->contraction;
-  int64_t lhs_depth = axes_stride(&c->depth, LHS), rhs_depth = axes_stride(&c->depth, RHS);
+  /* The depth's only axis, or the two that a depth of runs has. */
+  const Axis *outer = c->depth.items, *inner = outer + (c->depth.count > 1);
   size_t lhs_bytes = (size_t)type_bytes(c->array[LHS].type),
          rhs_bytes = (size_t)type_bytes(c->array[RHS].type);
   int64_t columns = (int64_t)offset[RHS] + unit->first[RHS] * axes_stride(&c->columns, RHS);
   bool keeps = c->keeps_negative_zero;
   for (int level = 0; level < levels; level++) clear(s->arithmetic, keeps, sums[level], bytes);
-  for (int64_t k = unit->depth, blocks = 1; k < unit->depth_end; k += s->depth_block, blocks++) {
-    int64_t depth = min_i64(unit->depth_end - k, s->depth_block);
+  for (int64_t k = unit->depth, blocks = 1, depth; k < unit->depth_end; k += depth, blocks++) {
+    int64_t run = c->depth.count > 1 ? k / inner->size : 0, at = k - run * inner->size;
+    int64_t left = c->depth.count > 1 ? inner->size - at : s->depth_block;
+    depth = min_i64(min_i64(unit->depth_end - k, s->depth_block), left);
     *(s->order->along_depth ? &block->length : &block->lines) = depth;
-    block->first = columns + k * rhs_depth;
+    block->first = columns + run * outer->stride[RHS] + at * inner->stride[RHS];
     block->data = data[RHS] + (size_t)block->first * rhs_bytes;
-    const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)(k * lhs_depth)) * lhs_bytes;
+    int64_t vector = run * outer->stride[LHS] + at * inner->stride[LHS];
+    const uint8_t *lhs = data[LHS] + (offset[LHS] + (size_t)vector) * lhs_bytes;
     Vectors vectors = load_vectors(s, unit->lines[LHS], lhs, depth, buffer);
     stream_leave_out(block, &vectors);
     (block->narrow->loops ? stream_narrow : s->order->multiply)(block, &vectors);

@@ -293,7 +293,7 @@ static int depth_bound(const Instruction *dot) {
 static void find_product(Analysis *a, Instruction *dot, int side) {
   int steps = MAX_STEPS, count = 0, factors = 0, hides = (int)dot->a->derived.hides_below;
   const Instruction *caches[MAX_SOURCES], *other = dot->operands[1 - side];
-  if (dot->shape->type != F32 && dot->shape->type != F64 && dot->shape->type != BF16) return;
+  if (!is_float(dot) || (dot->shape->type == F16 && !hides)) return;
   if (hides ? !is_float(other) : !has_exponential(other, &steps)) return;
   if (find_bound(dot->operands[side], MAX_STEPS, MAX_BOUND, caches, &count) > MAX_BOUND) return;
   if (!count) return;

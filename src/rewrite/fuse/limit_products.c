@@ -4,7 +4,6 @@
 **     select(iota < n, f(dot(q, cache)), c)        the dot computes the first n positions, and reads only these of the cache
 **     select(column < row + n, f(dot(q, k)), c)    a causal mask: in row i the dot computes at least the first n + i positions
 **     and(..., iota >= begin)                      a window: the dot does not compute the positions before it, either
-**     select(iota < n[batch], f(dot(q, k)), c)     a length for each batch: the dot computes positions up to the largest one
 **
 ** where f is element-wise or moves dimensions, and nothing else reads the scores. The dot becomes a fusion of it with one
 ** more operand, n or (n, begin), which its computation does not read. `used_dimension` says which dimension of the result
@@ -23,8 +22,11 @@
 ** writes 0 for the scores that it leaves out: M hides 0, too.
 **
 ** Of a smaller number, such as -1e9, the sum depends on the score. But softmax(s + M) computes exp(s + M - max), which is 0 for all
-** scores below a quarter of M, if the largest sum is one without M. So each row must keep a column, which the kernel checks, and
-** nothing else may read the sums.
+** scores below half of M, if the largest sum is one without M. So each row must keep a column, and nothing else may read the sums.
+**
+** Masks that are added, and those that are no comparison with a scalar, are read: computed_limits.c finds the columns that they
+** keep. A bias that is added, too, such as T5's or ALiBi's, may be half as large as the scores that are hidden; the program looks.
+** This costs a loop over the mask and the bias, so they must be smaller than what the product reads.
 */
 #include <math.h>
 #include <string.h>
@@ -36,11 +38,19 @@
 #include "rewrite/base/rewrite.h"
 #include "rewrite/fuse/masks.h"
 
-/* Threshold MIN_ELEMENTS, MAX_STEPS. Test: "limit-products" in core/limited_products.test.mjs. */
-/* Threshold MAX_LOGARITHM: of a finite f32, which scores stay on their way to a mask. Test: "masks that are added" in
-** core/bounded_arrays.test.mjs. */
+/* Threshold MIN_ELEMENTS, MAX_STEPS, MAX_SEARCHED. Test: "limit-products" in core/limited_products.test.mjs. */
+/* Threshold MAX_LOGARITHM, MAX_LOGARITHM_F16: of finite numbers, which scores stay on their way to a mask.
+** Test: "masks that are added" in core/bounded_arrays.test.mjs. */
 /* Threshold MIN_LOGARITHM: exp(-2^12 / 4) is 0, in f64, too. Test: "masks that are added" in core/bounded_arrays.test.mjs. */
-enum { MIN_ELEMENTS = 4096, MAX_STEPS = 16, MAX_LOGARITHM = 127, MIN_LOGARITHM = 12 };
+enum {
+  MIN_ELEMENTS = 4096,
+  MAX_STEPS = 16,
+  MAX_SEARCHED = 64,
+  MAX_LOGARITHM = 126,
+  MAX_LOGARITHM_F16 = 15,
+  MIN_LOGARITHM = 12
+};
+static const double LARGEST = 0x1p127;
 
 /* Returns the dimension of x that the operand's dimension becomes; -1 if none. */
 static int dimension_after(const Instruction *x, int dimension) {
@@ -77,18 +87,43 @@ static int logarithm(double x) {
   return (int)(bits >> 52 & 0x7ff) - 1023;
 }
 
-/* Multiplies `scale` by the factor by which numbers may grow from x to its user, or makes it infinite if that is not known. It
-** never shrinks: it bounds the numbers on the way, too. */
-static void grow(const Instruction *user, const Instruction *x, Instruction *const *callers,
-                 double *scale) {
+/* Returns the binary logarithm, rounded up. */
+static int logarithm_up(double x) { return -logarithm(1 / x); }
+
+/* Numbers on the way from a dot to its mask: how many times as large as the dot's results they may be anywhere, and at the end.
+** Below 2^`finite` all are finite. */
+typedef struct Growth {
+  double most, last;
+  int finite;
+} Growth;
+
+/* Adds a condition on an array, where it is smallest. Returns NULL if it does not depend on the column, or there are too many. */
+static Condition *add_condition(Limit *out, Instruction *x, int column, ConditionKind kind) {
+  Place place = {column, ABSENT}, next = place;
+  for (; moves_elements(x) && move_place(x, &next); place = next) {
+    if (next.column == ABSENT) return NULL;
+    x = x->operands[0];
+  }
+  if (out->count == MAX_CONDITIONS) return NULL;
+  Condition *condition = &out->conditions[out->count++];
+  *condition = (Condition){.x = x, .column = place.column, .kind = kind};
+  return condition;
+}
+
+/* Follows numbers from x to its user. Their growth becomes infinite if it is not known. */
+static void grow(const Instruction *user, const Instruction *x, int column, Limit *out,
+                 Growth *growth) {
+  /* Threshold MIN_SCALE: numbers that shrink to denormals are rounded by more. No path. */
+  const double MIN_SCALE = 1.0 / 1024;
   bool is_left = user->operands[0] == x;
   PrimitiveType type = user->shape->type;
   Scalar number;
-  Place place = {ABSENT, ABSENT};
-  double values[2] = {INFINITY, INFINITY};
+  double factor = INFINITY;
+  Condition *condition;
+  if (type == F16) growth->finite = MAX_LOGARITHM_F16;
   switch (user->opcode) {
   case HLO_CONVERT: /* to others numbers wrap, or become infinite or NaN */
-    if (type != F32 && type != F64 && type != BF16) *scale = INFINITY;
+    if (type != F32 && type != F64 && type != BF16 && type != F16) growth->most = INFINITY;
     return;
   case HLO_RESHAPE:
   case HLO_COPY:
@@ -98,16 +133,18 @@ static void grow(const Instruction *user, const Instruction *x, Instruction *con
   case HLO_MULTIPLY:
   case HLO_DIVIDE:
     if (splat_value(user->operands[is_left], &number)) {
-      values[0] = values[1] = user->opcode == HLO_MULTIPLY ? number.f : 1 / number.f;
-      if (user->opcode == HLO_DIVIDE && !is_left) values[0] = INFINITY;
-    } else if (user->opcode == HLO_MULTIPLY) {
-      find_choice(user->operands[is_left], callers, &place, values);
+      factor = fabs(user->opcode == HLO_MULTIPLY ? number.f : 1 / number.f);
+      if (user->opcode == HLO_DIVIDE && !is_left) factor = INFINITY;
+    } else if (user->opcode == HLO_MULTIPLY && out->is_computed && type_is_floating(type)) {
+      condition = add_condition(out, user->operands[is_left], column, IS_FACTOR);
+      if (condition) condition->number = factor = 1;
     }
     break;
   default: break;
   }
-  double factor = fmax(fabs(values[0]), fabs(values[1]));
-  if (!(factor <= 1)) *scale *= factor; /* a NaN, too */
+  growth->last *= factor;
+  if (growth->last < MIN_SCALE) growth->last = MIN_SCALE;
+  if (!(growth->last <= growth->most)) growth->most = growth->last; /* a NaN, too */
 }
 
 static bool are_exponentials(const Users *users, const Instruction *x) {
@@ -134,30 +171,75 @@ static bool becomes_softmax(const Users *users, const Instruction *x, int dimens
   return count > 1 && x != x->parent->root;
 }
 
-/* Finds the limit of a mask that is added to x, which is `scale` times the dot's results at most. Returns false if there is none,
-** or it does not hide them. */
-static bool find_added(const Users *users, const Instruction *user, const Instruction *x,
-                       Place place, double scale, Limit *out) {
-  bool is_left = user->operands[0] == x, diagonal = place.row != ABSENT;
-  double values[2];
-  int column = place.column;
-  bool adds = user->opcode == HLO_ADD || (user->opcode == HLO_SUBTRACT && is_left);
-  const Instruction *choice =
-      adds ? find_choice(user->operands[is_left], out->callers, &place, values) : NULL;
-  if (!choice || user->operands[is_left] == x) return false;
-  double sign = user->opcode == HLO_ADD ? 1 : -1;
-  bool masked = sign * values[1] < sign * values[0];
-  double large = sign * values[masked];
-  if (!(large < 0) || !(scale < INFINITY) || user->shape->type == F16) return false;
-  int size = logarithm(large) < MAX_LOGARITHM ? logarithm(large) : MAX_LOGARITHM;
-  if (!find_limit(choice, place, !masked, diagonal, out)) return false;
-  out->needs_kept = size >= MIN_LOGARITHM && values[!masked] == 0 &&
-                    mask_is_comparison(choice, out->callers) &&
-                    (!out->scalar || shape_elements(out->scalar->shape) == 1) &&
-                    becomes_softmax(users, user, column);
-  /* A quarter of the last bit, or of the number, less 1 for the rounding of scores and 1 for that of `scale`. */
-  int bits = out->needs_kept ? -1 : type_mantissa_bits(user->shape->type);
-  out->hides_below = size - bits - 4 - logarithm(scale);
+/* Sets what `number` hides, or, in a softmax, one that is less than the kept ones by `span`. Returns false if nothing. */
+static bool set_hidden(const Instruction *sum, double number, double span, const Growth *growth,
+                       Limit *out) {
+  /* The exponential of -760 is 0 in f64, too. Both numbers are rounded, and a score may be on either side. */
+  const double MIN_EXPONENT = 760, ROUNDED = 2.02;
+  /* A quarter of the last bit, less 1 for the rounding of scores. */
+  int most = span > 0 ? logarithm((0.99 * span - MIN_EXPONENT) / ROUNDED)
+                      : logarithm(number) - type_mantissa_bits(sum->shape->type) - 3;
+  int finite = growth->finite - logarithm_up(growth->most);
+  out->hides_below = most - logarithm_up(growth->last);
+  if (out->hides_below > finite) out->hides_below = finite;
+  return growth->most < INFINITY && out->hides_below > 0;
+}
+
+/* ---- Computed limits ---- */
+
+/* Returns the most negative number among the constants that x is computed of, or, if a mask is subtracted, minus the largest one; 0
+** if there is none. It is the mask's, as a rule: the program compares with it. */
+static double most_negative(const Instruction *x, Instruction *const *callers, double sign,
+                            int *steps) {
+  Scalar value;
+  double found = 0;
+  if ((*steps)-- <= 0 || !shape_is_array(x->shape)) return 0;
+  const Instruction *outer = before_loop(x, callers);
+  if (outer) return most_negative(outer, callers, sign, steps);
+  if (type_is_floating(x->shape->type) && splat_value(x, &value)) return fmin(sign * value.f, 0);
+  for (int i = 0; i < x->operand_count; i++) {
+    found = fmin(found, most_negative(x->operands[i], callers, sign, steps));
+  }
+  return found;
+}
+
+/* Adds the condition of a select's predicate, which the heads share: others take as long as what they save. */
+static bool add_chosen(Limit *out, Instruction *mask, int column, bool wanted, const Shape *shape) {
+  /* Threshold MIN_SHARED. No path. */
+  enum { MIN_SHARED = 2 };
+  out->count = out->hides_below = 0;
+  const Condition *condition = add_condition(out, mask, column, wanted ? IS_WANTED : IS_UNWANTED);
+  return condition && shape_elements(condition->x->shape) * MIN_SHARED <= shape_elements(shape);
+}
+
+/* Adds the condition of a number that is added to x: of a mask, or else of a bias, which must be small. */
+static bool add_added(const Users *users, const Instruction *sum, const Instruction *x, int column,
+                      const Growth *growth, Limit *out, bool *is_mask) {
+  bool is_left = sum->operands[0] == x, subtracts = sum->opcode == HLO_SUBTRACT;
+  Instruction *other = sum->operands[is_left];
+  if (!out->reads_more || other == x || (subtracts && !is_left) ||
+      !type_is_floating(sum->shape->type)) {
+    return false;
+  }
+  int steps = MAX_SEARCHED;
+  double large = fmin(-most_negative(other, out->callers, subtracts ? -1 : 1, &steps), LARGEST);
+  *is_mask = logarithm(large) >= MIN_LOGARITHM;
+  if (*is_mask && subtracts) {
+    other = computation_add(other->parent, HLO_NEGATE, other->shape, &other, 1, NULL);
+  }
+  Condition *added = add_condition(out, other, column, *is_mask ? IS_BELOW : IS_SMALL);
+  if (!added) return false;
+  added->number = growth->last;
+  if (!*is_mask) return true;
+  bool is_softmax = becomes_softmax(users, sum, column);
+  added->number = -0.75 * large; /* a bias may be in the rest */
+  added->min_kept = is_softmax ? -0.25 * large : 0;
+  if (!set_hidden(sum, 0.75 * large, is_softmax ? 0.5 * large : 0, growth, out)) return false;
+  for (int i = 0; i + 1 < out->count; i++) { /* half of what is hidden is for biases */
+    if (out->conditions[i].kind == IS_FACTOR) continue;
+    if (growth->last > out->conditions[i].number) return false;
+    out->conditions[i].number = ldexp(growth->last, (int)--out->hides_below);
+  }
   return out->hides_below > 0;
 }
 
@@ -165,7 +247,8 @@ static bool find_added(const Users *users, const Instruction *user, const Instru
 static bool find_used(const Users *users, const Instruction *dot, Place place, Limit *out) {
   const Instruction *x = dot;
   bool diagonal = place.row != ABSENT;
-  double scale = dot->shape->type == F16 ? INFINITY : 1;
+  Growth growth = {1, 1, dot->shape->type == F16 ? MAX_LOGARITHM_F16 : MAX_LOGARITHM};
+  out->count = 0;
   for (int i = 0; i < MAX_STEPS; i++) {
     if (users->count[x->id] != 1 || x == x->parent->root) return false;
     const Instruction *user = users->lists[x->id][0];
@@ -174,32 +257,21 @@ static bool find_used(const Users *users, const Instruction *dot, Place place, L
       bool on_true = user->operands[1] == x;
       if (shape_same_dims(mask, user->shape) &&
           find_limit(user->operands[0], place, on_true, diagonal, out)) {
-        out->hides_below = out->needs_kept = 0;
         return true;
       }
+      if (out->is_computed) {
+        return add_chosen(out, user->operands[0], place.column, on_true, dot->shape);
+      }
     }
-    if (find_added(users, user, x, place, scale, out)) return true;
+    bool adds = user->opcode == HLO_ADD || user->opcode == HLO_SUBTRACT;
+    bool is_mask = false, is_added = out->is_computed && adds;
+    if (is_added && !add_added(users, user, x, place.column, &growth, out, &is_mask)) return false;
+    if (is_mask) return true;
     if (!place_after(user, diagonal, &place)) return false;
-    grow(user, x, out->callers, &scale);
+    if (!is_added) grow(user, x, place.column, out, &growth);
     x = user;
   }
   return false;
-}
-
-/* Returns the largest of several limits, or the smallest of lower ones, as a scalar. */
-static Instruction *widest_of(Instruction *n, bool is_lower) {
-  Computation *computation = n->parent;
-  Module *module = computation->module;
-  PrimitiveType type = n->shape->type;
-  if (shape_elements(n->shape) == 1) return computation_add_reshape(computation, n, 0, NULL);
-  int64_t *all = ARENA_ARRAY(module->arena, int64_t, n->shape->rank);
-  for (int d = 0; d < n->shape->rank; d++) all[d] = d;
-  Opcode opcode = is_lower ? HLO_MINIMUM : HLO_MAXIMUM;
-  Scalar start = is_lower ? scalar_highest(type) : scalar_lowest(type);
-  Instruction *operands[] = {n, computation_add_number(computation, type, start)};
-  const Attributes *a = ATTRIBUTES(.dimensions = {n->shape->rank, all},
-                                   .to_apply = module_add_reducer(module, opcode, type));
-  return computation_add(computation, HLO_REDUCE, operands[1]->shape, operands, 2, a);
 }
 
 /* Returns n: columns below n, or below n + row, are used. The kernel clamps it when it reads it. wide: in s64. */
@@ -214,7 +286,7 @@ static Instruction *count_of(Computation *computation, const Limit *limit, bool 
     before = computation_add(computation, HLO_BROADCAST, n->shape, &before, 1, NULL);
     n = computation_add(computation, HLO_ADD, n->shape, (Instruction *[]){n, before}, 2, NULL);
   }
-  n = widest_of(n, limit->is_lower);
+  n = computation_add_reshape(computation, n, 0, NULL);
   if (!limit->number && !wide) return n;
   Instruction *number = computation_add_number(computation, S64, (Scalar){.i = limit->number});
   Instruction *max = computation_add_number(computation, S64, (Scalar){.i = MAX_LIMIT});
@@ -249,8 +321,7 @@ static void limit_product(Instruction *dot, Instruction *n, Place place, const L
                      ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
                                 .derived = {.used_dimension = place.column + 1,
                                             .used_diagonal = place.row + 1,
-                                            .hides_below = limit->hides_below,
-                                            .needs_kept = limit->needs_kept}));
+                                            .hides_below = limit->hides_below}));
 }
 
 /* Finds the limit of a dot with these columns: one with any dimension as the row, or one without. */
@@ -264,14 +335,27 @@ static bool find_place(const Users *users, const Instruction *dot, int batches, 
   return find_used(users, dot, *place, out);
 }
 
-/* Returns the smaller of two bounds; 0: none is needed. */
-static int min_hides(int one, int other) { return !one || (other && other < one) ? other : one; }
+/* Whether the limit's scalar is in the dot's computation, not before a loop around it. */
+static bool is_near(const Limit *limit, const Instruction *dot) {
+  return !limit->scalar || limit->scalar->parent == dot->parent;
+}
 
-/* Brings the limit's scalar to the dot, which may be in a loop. Returns false if it cannot. */
-static bool bring_limit(Limit *limit, const Instruction *dot) {
-  Instruction *scalar = limit->scalar;
-  if (scalar) limit->scalar = bring_scalar(scalar, dot->parent, limit->callers, MAX_STEPS);
-  return !scalar || limit->scalar;
+/* Limits a product by what a mask holds. */
+static bool compute_limit(const Users *users, Instruction *const *callers, Instruction *dot,
+                          int batches) {
+  int64_t elements = shape_elements(dot->shape);
+  bool reads_more = elements <= shape_elements(dot->operands[0]->shape) ||
+                    elements <= shape_elements(dot->operands[1]->shape);
+  for (int d = dot->shape->rank - 1; d >= batches; d--) {
+    Limit limit = {.callers = callers, .is_computed = true, .reads_more = reads_more};
+    Place place = {.column = d, .row = ABSENT};
+    if (dot->shape->dims[d] == 1 || !find_used(users, dot, place, &limit)) continue;
+    Instruction *ends[2];
+    computed_ends(&limit, ends);
+    limit_product(dot, both_of(ends[0], ends[1]), place, &limit);
+    return true;
+  }
+  return false;
 }
 
 static bool limit_dot(const Users *users, Instruction *const *callers, Instruction *dot) {
@@ -286,18 +370,17 @@ static bool limit_dot(const Users *users, Instruction *const *callers, Instructi
     Limit limit = {.callers = callers};
     Place place = {.column = d};
     if (!find_place(users, dot, batches, &place, &limit)) continue;
-    if (!bring_limit(&limit, dot)) continue;
+    if (!is_near(&limit, dot)) continue;
     if (!limit.scalar && !limit.diagonal && limit.number >= dot->shape->dims[d]) continue;
     Instruction *n = count_of(dot->parent, &limit, false);
     Limit lower = {.callers = callers, .is_lower = true};
-    if (find_used(users, dot, place, &lower) && bring_limit(&lower, dot)) {
-      limit.hides_below = min_hides(limit.hides_below, lower.hides_below);
+    if (find_used(users, dot, place, &lower) && is_near(&lower, dot)) {
       n = both_of(count_of(dot->parent, &lower, true), count_of(dot->parent, &limit, true));
     }
     limit_product(dot, n, place, &limit);
     return true;
   }
-  return false;
+  return compute_limit(users, callers, dot, batches);
 }
 
 static bool limit_products(Computation *computation, Instruction *const *callers) {

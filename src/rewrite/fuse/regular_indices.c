@@ -79,7 +79,8 @@ static bool is_copied(const Instruction *x) {
 /* Finds the list of a gather that a value depends on. */
 static bool find_list(const Instruction *x, Copies *c, int depth) {
   Lookup lookup;
-  if (depth == MAX_DEPTH || c->steps++ == MAX_STEPS || !is_copied(x)) return false;
+  bool scales = x->opcode != HLO_EXP; /* else a bias of attention's weights */
+  if (depth == MAX_DEPTH || c->steps++ == MAX_STEPS || !scales || !is_copied(x)) return false;
   if (is_lookup(x, &lookup)) {
     int64_t groups = x->operands[0]->shape->dims[lookup.dimension];
     int64_t places = shape_elements(lookup.list->shape);

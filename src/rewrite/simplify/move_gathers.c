@@ -5,9 +5,14 @@
 **
 ** So an embedding that is stored in few bytes is not dequantised as a whole, and a model that also multiplies by it reads the
 ** numbers as they are stored. Of a table of angles for all positions, only those of the position are computed.
+**
+** Moves slices of tables of positions likewise: rows of a causal mask, which then is a comparison with the first row's number.
+**
+**     dynamic-slice(compare(iota, iota), n, 0)         compare(iota + clamp(0, n, rows - 1), iota)
 */
 #include "rewrite/simplify/move_gathers.h"
 
+#include "hlo/ir/shorthand.h"
 #include "rewrite/base/rewrite.h"
 
 enum {
@@ -163,4 +168,77 @@ bool move_gather(Instruction *x) {
     return opcode_is_elementwise(table->opcode) && table->operand_count &&
            move_before_operands(&l, table, table->a);
   }
+}
+
+/* ---- Slices of positions ---- */
+
+/* Whether x depends on iotas and scalars alone. */
+static bool is_of_positions(const Instruction *x, int *steps) {
+  Scalar value;
+  if ((*steps)-- == 0 || !shape_is_array(x->shape)) return false;
+  if (x->opcode == HLO_IOTA) return type_is_integral(x->shape->type);
+  if (shape_elements(x->shape) == 1 || splat_value(x, &value)) return true;
+  if (x->opcode == HLO_BROADCAST) return is_of_positions(x->operands[0], steps);
+  for (int i = 0; i < x->operand_count; i++) {
+    if (!is_of_positions(x->operands[i], steps)) return false;
+  }
+  return opcode_is_elementwise(x->opcode) && x->operand_count;
+}
+
+static Instruction *slice_positions(Instruction *x, Instruction *const *starts,
+                                    const int64_t *sizes);
+
+/* Slices an iota: numbers from the start on. */
+static Instruction *slice_iota(Instruction *x, Instruction *start, const Shape *shape) {
+  Computation *computation = x->parent;
+  int d = (int)x->a->iota_dimension;
+  int64_t last = x->shape->dims[d] - shape->dims[d];
+  Instruction *small = computation_add(computation, HLO_IOTA, shape, NULL, 0, x->a);
+  if (last == 0) return small;
+  Instruction *bounds[] = {computation_add_integer(computation, start->shape->type, 0), start,
+                           computation_add_integer(computation, start->shape->type, last)};
+  Instruction *clamped = computation_add(computation, HLO_CLAMP, start->shape, bounds, 3, NULL);
+  clamped = computation_add_convert(computation, clamped, shape->type);
+  clamped = computation_add(computation, HLO_BROADCAST, shape, &clamped, 1, NULL);
+  return computation_add_binary(computation, HLO_ADD, small, clamped);
+}
+
+static Instruction *slice_broadcast(Instruction *x, Instruction *const *starts,
+                                    const Shape *shape) {
+  Instruction *of[MAX_RANK], *operand = x->operands[0];
+  int64_t sizes[MAX_RANK];
+  for (int i = 0; i < operand->shape->rank; i++) {
+    int64_t d = x->a->dimensions.items[i];
+    of[i] = starts[d];
+    sizes[i] = shape->dims[d];
+  }
+  operand = slice_positions(operand, of, sizes);
+  return computation_add(x->parent, HLO_BROADCAST, shape, &operand, 1, x->a);
+}
+
+static Instruction *slice_positions(Instruction *x, Instruction *const *starts,
+                                    const int64_t *sizes) {
+  Computation *computation = x->parent;
+  Arena *arena = computation->module->arena;
+  const Shape *shape = shape_make(arena, x->shape->type, x->shape->rank, sizes, NULL);
+  if (shape_same_dims(shape, x->shape)) return x;
+  if (x->opcode == HLO_IOTA) return slice_iota(x, starts[x->a->iota_dimension], shape);
+  if (x->opcode == HLO_BROADCAST) return slice_broadcast(x, starts, shape);
+  Instruction **operands = ARENA_ARRAY(arena, Instruction *, x->operand_count);
+  for (int i = 0; i < x->operand_count; i++) {
+    Instruction *operand = x->operands[i];
+    operands[i] = operand->shape->rank ? slice_positions(operand, starts, sizes) : operand;
+  }
+  return computation_add(computation, x->opcode, shape, operands, x->operand_count, x->a);
+}
+
+Instruction *move_slice(Instruction *x) {
+  /* Threshold MAX_STEPS: operations of a mask. No path. */
+  enum { MAX_STEPS = 32 };
+  int steps = MAX_STEPS;
+  Instruction *table = x->operands[0];
+  int64_t elements = shape_elements(table->shape);
+  bool is_small = elements < MIN_TABLE || MIN_RATIO * shape_elements(x->shape) > elements;
+  if (is_small || x->a->control_predecessors.count || !is_of_positions(table, &steps)) return NULL;
+  return slice_positions(table, x->operands + 1, x->shape->dims);
 }

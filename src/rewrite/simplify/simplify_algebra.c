@@ -417,7 +417,7 @@ static Instruction *dynamic_slice(Instruction *x) {
   for (int i = 0; i < rank; i++) {
     Scalar value;
     int64_t size = x->shape->dims[i], last = operand->dims[i] - size;
-    if (!splat_value(x->operands[i + 1], &value)) return NULL;
+    if (!splat_value(x->operands[i + 1], &value)) return move_slice(x);
     int64_t start = scalar_clamped_index(x->operands[i + 1]->shape->type, value, last);
     slices[i] = (SliceDimension){start, start + size, 1};
   }
