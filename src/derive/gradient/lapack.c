@@ -311,7 +311,8 @@ static Instruction *thin_gesdd(WorkingComputation *working, Instruction *x, bool
 
 /* A = U diag(s) V^H: with X = U^H dA V, ds = real(diag(X)), F = 1 / (s_j^2 - s_i^2),
 ** dU = U (F * (X S + S X^H)) and dV = V (F * (S X + X^H S)), and the parts outside. For complex numbers, U also turns
-** by the imaginary diagonal of X / s, except where s is 0. As squares may overflow, F S is written as s_j / (s_i + s_j) / (s_j - s_i). */
+** by the imaginary diagonal of X / s, except where s is 0. As squares may overflow, F S is written as
+** s_j / (s_i + s_j) / (s_j - s_i). */
 static void linearize_gesdd(WorkingComputation *working, Instruction *x) {
   const Shape *matrix = x->operands[0]->shape;
   int64_t m = matrix->dims[matrix->rank - 2], n = matrix->dims[matrix->rank - 1];
