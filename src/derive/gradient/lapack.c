@@ -271,27 +271,22 @@ static void linearize_geev(WorkingComputation *working, Instruction *x) {
 
 /* ---- Singular values ---- */
 
-/* Divides the columns, or the rows, of a matrix by the singular values. */
-static Instruction *divided(WorkingComputation *working, Instruction *x, Instruction *s,
-                            bool columns) {
-  Instruction *factors =
-      columns ? matrix_of_columns(working, s, x->shape) : matrix_of_rows(working, s, x->shape);
-  return make_binary(&working->m, HLO_DIVIDE, x,
-                     make_convert(&working->m, factors, x->shape->type));
-}
-
 /* The part of dU that lies outside the columns of U: (dA V - U U^H dA V) / s. */
 static Instruction *outside(WorkingComputation *working, Instruction *u, Instruction *product,
                             Instruction *s) {
   Instruction *inside =
       matrix_product(working, u, matrix_product(working, matrix_adjoint(working, u), product));
-  return divided(working, make_binary(&working->m, HLO_SUBTRACT, product, inside), s, true);
+  Instruction *columns = matrix_of_columns(working, s, product->shape);
+  return make_binary(&working->m, HLO_DIVIDE,
+                     make_binary(&working->m, HLO_SUBTRACT, product, inside),
+                     make_convert(&working->m, columns, product->shape->type));
 }
 
-/* s_j / (s_i + s_j). */
+/* s_j / (s_i + s_j), and 0 if both are 0. */
 static Instruction *shares(WorkingComputation *working, Instruction *s, const Shape *shape) {
   Instruction *columns = matrix_of_columns(working, s, shape);
   Instruction *sum = make_binary(&working->m, HLO_ADD, matrix_of_rows(working, s, shape), columns);
+  sum = add_formula(working, "z == 0 ? 1 : z", sum, NULL);
   return make_convert(&working->m, make_binary(&working->m, HLO_DIVIDE, columns, sum), shape->type);
 }
 
@@ -316,7 +311,8 @@ static Instruction *thin_gesdd(WorkingComputation *working, Instruction *x, bool
 
 /* A = U diag(s) V^H: with X = U^H dA V, ds = real(diag(X)), F = 1 / (s_j^2 - s_i^2),
 ** dU = U (F * (X S + S X^H)) and dV = V (F * (S X + X^H S)), and the parts outside. For complex numbers, U also turns
-** by the imaginary diagonal of X / s. As squares may overflow, F S is written as s_j / (s_i + s_j) / (s_j - s_i). */
+** by the imaginary diagonal of X / s, except where s is 0. As squares may overflow, F S is written as
+** s_j / (s_i + s_j) / (s_j - s_i). */
 static void linearize_gesdd(WorkingComputation *working, Instruction *x) {
   const Shape *matrix = x->operands[0]->shape;
   int64_t m = matrix->dims[matrix->rank - 2], n = matrix->dims[matrix->rank - 1];
@@ -349,7 +345,11 @@ static void linearize_gesdd(WorkingComputation *working, Instruction *x) {
   if (type_is_complex(matrix->type)) {
     Instruction *imag =
         make_binary(&working->m, HLO_SUBTRACT, inner, matrix_adjoint(working, inner));
-    imag = matrix_part(working, divided(working, imag, s, false), COMPARE_EQ);
+    Instruction *inverse = add_formula(working, "z == 0 ? 0 : 1 / z", s, NULL);
+    inverse =
+        make_convert(&working->m, matrix_of_rows(working, inverse, imag->shape), matrix->type);
+    imag = make_binary(&working->m, HLO_MULTIPLY, imag, inverse);
+    imag = matrix_part(working, imag, COMPARE_EQ);
     imag = make_binary(&working->m, HLO_MULTIPLY, imag, make_number(&working->m, imag->shape, 0.5));
     turn_u = make_binary(&working->m, HLO_ADD, turn_u, imag);
   }

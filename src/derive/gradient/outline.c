@@ -1,6 +1,6 @@
 /*
 ** Finds functions that exporters write into their callers: the incomplete gamma and beta functions of JAX, by their loops;
-** inverse functions of complex numbers, and the error function's complement and inverse, by their values.
+** roots, logarithms and inverse functions of complex numbers, and the error function's complement and inverse, by their values.
 **
 ** The loop's condition tests for convergence, and its initial values include the function's operands. So operands are looked for
 ** among the initial values, and numbers also in the loop's body. The function's value is the last one that depends on
@@ -23,6 +23,9 @@ enum {
   MAX_TRIALS = 100,
   /* Threshold MAX_NEAR: a function of more instructions is differentiated as written. No path in tests. */
   MAX_NEAR = 4096,
+  /* Threshold MAX_ARGUMENTS: complex numbers that are tried as the operand of a function; JAX's formulas have at most two
+  ** inside. No path in tests. */
+  MAX_ARGUMENTS = 3,
   /* Threshold LOOP_STEPS: a loop that takes longer is differentiated as written. No path in tests. */
   LOOP_STEPS = 1 << 19
 };
@@ -196,23 +199,28 @@ static bool *find_live(const Computation *c) {
 
 /* ---- Functions without a loop ---- */
 
-/* Returns the complex number whose real part x depends on, if x depends on a logarithm and an angle, too. */
-static Instruction *find_argument(const Computation *c, const Instruction *x) {
+/* Lists complex numbers whose real parts x depends on, the nearest first, if it depends on a root, or on a logarithm and an
+** angle, too. Formulas have other complex numbers inside. */
+static int find_arguments(const Computation *c, const Instruction *x, Instruction **arguments) {
   bool needed[MAX_NEAR] = {true}; /* by the distance from x */
-  bool has_log = false, has_angle = false;
-  Instruction *argument = NULL;
+  bool has_log = false, has_angle = false, has_root = false;
+  int count = 0;
   for (int i = 0; i < MAX_NEAR && i <= x->id; i++) {
     if (!needed[i]) continue;
     const Instruction *at = c->instructions[x->id - i];
     has_log |= at->opcode == HLO_LOG1P;
     has_angle |= at->opcode == HLO_ATAN2;
-    if (at->opcode == HLO_REAL && !argument) argument = at->operands[0];
+    has_root |= at->opcode == HLO_SQRT;
+    bool is_listed = count && at->opcode == HLO_REAL && arguments[count - 1] == at->operands[0];
+    if (at->opcode == HLO_REAL && !is_listed && count < MAX_ARGUMENTS) {
+      arguments[count++] = at->operands[0];
+    }
     for (int k = 0; k < at->operand_count; k++) {
       int distance = x->id - at->operands[k]->id;
-      if (distance < MAX_NEAR) needed[distance] = true;
+      if (opcode_is_elementwise(at->opcode) && distance < MAX_NEAR) needed[distance] = true;
     }
   }
-  return has_log && has_angle ? argument : NULL;
+  return has_root || (has_log && has_angle) ? count : 0;
 }
 
 /* Makes a value a call, if it is a function of `leaf` with this name. */
@@ -226,12 +234,16 @@ static bool outline_value(Computation *c, const char *name, Instruction *leaf, I
   return true;
 }
 
-static void outline_complex_inverse(Computation *c, Instruction *x) {
-  static const char *const names[] = {"complex_atan", "complex_atanh", "complex_asin",
+static void outline_complex_function(Computation *c, Instruction *x) {
+  static const char *const names[] = {"complex_sqrt", "complex_log",   "complex_log1p",
+                                      "complex_atan", "complex_atanh", "complex_asin",
                                       "complex_acos", "complex_asinh", "complex_acosh"};
-  Instruction *z = x->opcode == HLO_COMPLEX ? find_argument(c, x) : NULL;
-  for (size_t n = 0; z && n < sizeof names / sizeof *names; n++) {
-    if (outline_value(c, names[n], z, x)) return;
+  Instruction *arguments[MAX_ARGUMENTS];
+  int count = x->opcode == HLO_COMPLEX ? find_arguments(c, x, arguments) : 0;
+  for (int i = 0; i < count; i++) {
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+      if (outline_value(c, names[n], arguments[i], x)) return;
+    }
   }
 }
 
@@ -256,7 +268,7 @@ void functions_outline(Module *module) {
       Search s = {.c = computation, .loop = computation->instructions[i], .budget = LOOP_STEPS};
       if (shape_is_array(s.loop->shape) && !s.loop->shape->dynamic &&
           shape_elements(s.loop->shape)) {
-        outline_complex_inverse(computation, s.loop);
+        outline_complex_function(computation, s.loop);
         outline_error_function(computation, s.loop);
       }
       if (!goes_on_by_flags(s.loop)) continue;

@@ -296,18 +296,6 @@ static void linearize_sinc(WorkingComputation *working, Instruction *select) {
                   y, t));
 }
 
-/* Whether a select is of |re z| == |im z|, and then of 1, or of a square root of |re z| or |im z|. */
-static bool is_root_on_diagonal(const Instruction *select) {
-  const Instruction *p = select->operands[0];
-  const Instruction *then = select->operands[1];
-  int of_re = MAX_LOOKED, of_im = MAX_LOOKED;
-  if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_EQ) return false;
-  const Instruction *z = operand_of(operand_of(p->operands[0], HLO_ABS), HLO_REAL);
-  return z && z == operand_of(operand_of(p->operands[1], HLO_ABS), HLO_IMAG) &&
-         (is_splat_of(then, 1) || has_inside(then, HLO_SQRT, p->operands[0], &of_re) ||
-          has_inside(then, HLO_SQRT, p->operands[1], &of_im));
-}
-
 /* |x| <= 8 ? (u - v) / 2 : w, where u ends with the last coefficient of bessel_i0e: the slope at 0 is 0, as of JAX's rule. */
 static void linearize_i0e(WorkingComputation *working, Instruction *select) {
   const Instruction *p = select->operands[0], *half = select->operands[1];
@@ -336,10 +324,6 @@ static void linearize_i0e(WorkingComputation *working, Instruction *select) {
 
 void linearize_select(WorkingComputation *working, Instruction *select) {
   if (linearize_checked_call(working, select)) return;
-  /* The square root of complex numbers, as JAX exports it: on diagonals, the form without the imaginary part. */
-  if (is_root_on_diagonal(select)) {
-    return set_tangent(working, select, tangent_of(working, select->operands[2]));
-  }
   /* exp, sin, cos and square of complex numbers, as JAX exports them: on an axis a part is 0, though its slope is not. */
   for (int k = 1; k <= 2; k++) {
     int budget = MAX_LOOKED;

@@ -80,6 +80,10 @@ for name in ['exp', 'sin', 'cos', 'tan', 'sinh', 'cosh', 'tanh', 'expm1', 'sinc'
 DIAGONALS = [1 + 1j, -1 + 1j, 2 - 2j, -3 - 3j, 1 + 2j, -2]
 for name in ['sqrt', 'log', 'log1p', 'arcsin', 'arctanh']:
   case(f'complex-{name}-on-diagonals', getattr(jnp, name), DIAGONALS, types=(np.complex64, np.complex128))
+# Sums of these and 1, or of the root's operand, are on diagonals.
+for name in ['sqrt', 'log', 'log2', 'log10', 'arcsin', 'arccos', 'arcsinh']:
+  points = [0.5, 0.5j, 1j if name != 'arcsinh' else 2j, -1j if name != 'arcsinh' else 1 + 2j, 1 + 1j, -3 + 3j, 3 + 4j]
+  case(f'complex-{name}-beside-diagonals', getattr(jnp, name), points, types=(np.complex64, np.complex128))
 case('phases', lambda x: jnp.exp(1j * x), [0.0, 0.5, -2.0])
 
 # ---- Selects, whose other branch has a pole ----
@@ -141,6 +145,13 @@ case('powers-by-integers', lambda x: x ** jnp.array([0, 0, 1, 2, -1]), [0.0, 2.0
 case('complex-powers', lambda x: x[:, None] ** jnp.arange(4), [0, 1, -1, 1j, -2 + 0.3j], types=(np.complex64, np.complex128))
 for n in [2, 3, 4]:
   case(f'power-of-minus-{n}', lambda x, n=n: x**-n, [0.0, -0.0, 1.0, -2.0, np.inf, -np.inf])
+
+case('cbrt-of-infinities', jnp.cbrt, [np.inf, -np.inf, 8.0, -1.0])
+
+# ---- Matrices of lower rank ----
+
+for dtype in (np.float64, np.complex128):
+  SPECIAL.append((f'special norm-of-rank-1 {np.dtype(dtype).name}', lambda a: jnp.linalg.norm(a, 2), [np.ones((2, 2), dtype)], None, exported))
 
 # ---- Infinite cotangents of constants ----
 
