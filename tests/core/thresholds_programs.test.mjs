@@ -477,6 +477,22 @@ describe('convolutions: lines of tiles, places of a unit, transposed operands', 
   }
 });
 
+describe('convolutions of single features with few taps', ({ name: what }) => {
+  for (const [features, height, width, rows, columns, more] of [
+    ...around(12).map((n) => [1, 5, n, 3, 3, 'pad=1_1x1_1']), ...around(12).map((n) => [3, 5, n, 2, 3, 'pad=0_0x0_2']),
+    ...around(32).map((n) => [1, 3, 50, 1, n, `pad=0_0x${n >> 1}_${n - 1 - (n >> 1)}`]),
+  ]) {
+    test(`${features} features of ${height} x ${width}, windows of ${rows} x ${columns}, ${more}`, async () => {
+      const size = height - rows + 1 + (more.includes('pad=1_1') ? 2 : 0);
+      const text = `ENTRY e { x = f32[2,${features},${height},${width}] parameter(0)
+ w = f32[${features},1,${rows},${columns}] parameter(1)
+ ROOT c = f32[2,${features},${size},${width}] convolution(x, w), window={size=${rows}x${columns} ${more}}, dim_labels=bf01_oi01->bf01, feature_group_count=${features} }`;
+      passesOf(what, text);
+      await agrees(client, text, (i) => ((i * 7) % 5 === 0 ? 1 - (i % 2) * 2 : 0.5), {}, { disable: ['small-convolutions'] });
+    });
+  }
+});
+
 describe('Fourier transforms of all small sizes, and around factors', () => {
   for (const lines of [1, 8, 9]) {
     test(`${lines} lines`, async () => {

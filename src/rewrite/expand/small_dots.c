@@ -115,29 +115,16 @@ static void expand(Instruction *dot, Computation *add) {
   }
   Instruction *reduced[2];
   reduced[0] = computation_add(computation, HLO_MULTIPLY, products, factors, 2, NULL);
-  reduced[1] = computation_add_constant(computation,
-                                        literal_new(arena, shape_scalar(dot->shape->type)), NULL);
+  reduced[1] = computation_add_integer(computation, dot->shape->type, 0);
   instruction_become(dot, HLO_REDUCE, reduced, 2,
                      ATTRIBUTES(.dimensions = {contracted, summed}, .to_apply = add));
 }
 
 /* Slices one element of the contracted dimension, which stays as size 1. */
 static Instruction *term_of(Instruction *dot, int side, int64_t term) {
-  Arena *arena = dot->parent->module->arena;
-  Instruction *operand = dot->operands[side];
   Int64List contracted = side ? dot->a->rhs_contracting_dims : dot->a->lhs_contracting_dims;
-  int rank = operand->shape->rank;
-  SliceDimension *slices = ARENA_ARRAY(arena, SliceDimension, rank);
-  int64_t dims[MAX_RANK];
-  for (int d = 0; d < rank; d++) {
-    bool is_term = d == contracted.items[0];
-    slices[d] =
-        (SliceDimension){is_term ? term : 0, is_term ? term + 1 : operand->shape->dims[d], 1};
-    dims[d] = slices[d].limit - slices[d].start;
-  }
-  const Attributes *a = ATTRIBUTES(.slice = {rank, slices});
-  const Shape *shape = shape_make(arena, operand->shape->type, rank, dims, NULL);
-  return computation_add(dot->parent, HLO_SLICE, shape, &operand, 1, a);
+  return computation_add_range(dot->parent, dot->operands[side], contracted.items[0], term,
+                               term + 1);
 }
 
 static void write_out(Instruction *dot) {
@@ -150,8 +137,7 @@ static void write_out(Instruction *dot) {
   for (int d = 0; d < rank; d++) dims[d] = dot->shape->dims[d];
   dims[rank] = 1;
   const Shape *shape = shape_make(arena, type, rank + 1, dims, NULL);
-  Instruction *zero =
-      computation_add_constant(computation, literal_new(arena, shape_scalar(type)), NULL);
+  Instruction *zero = computation_add_integer(computation, type, 0);
   Instruction *sum = computation_add(computation, HLO_BROADCAST, shape, &zero, 1, NULL);
   for (int64_t term = 0; term < terms; term++) {
     Instruction *factors[2];
