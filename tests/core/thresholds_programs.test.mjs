@@ -432,7 +432,7 @@ each('windows of several ranks', [1, 2, 3, 4, 5, 6], (parts, rank) => {
 }, { applied: () => `${binary('f', 'f32', 'add')}ge { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=GE }\n` });
 
 each('small products in batches', around(4, 8, 16, 32), (parts, n, type) => {
-  for (const [m, k, c] of [[2, 3, 4], [1, n, 1], [n, 1, 2], [3, 4, 3], [8, 2, 8], [4, 5, 4]]) {
+  for (const [m, k, c] of [[2, 3, 4], [1, n, 1], [n, 1, 2], [3, 4, 3], [8, 2, 8], [4, 5, 4], [70, n, 5], [70, 3, n]]) {
     const x = parts.parameter(`${type}[${n},${m},${k}]`), w = parts.parameter(`${type}[${n},${k},${c}]`);
     const dot = parts.add(`${type}[${n},${m},${c}]`,
       `dot(${x}, ${w}), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}`);
