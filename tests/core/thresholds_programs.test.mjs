@@ -460,7 +460,8 @@ describe('convolutions: lines of tiles, places of a unit, transposed operands', 
   for (const [inputs, outputs, groups, width, window, labels] of [
     ...around(128).map((n) => [16, 16, 1, 2 * n, 3, 'b01f_01io->b01f']), ...around(64).map((n) => [8, 8, 8, n, 3, 'b01f_01io->b01f']),
     ...around(128).map((n) => [n, n, n, 5, 3, 'b01f_01io->b01f']), ...around(16).map((n) => [5, 6, 1, n, 3, 'bf01_oi01->bf01']),
-    ...around(4).map((n) => [n, n, n, 17, 3, 'bf01_oi01->bf01']), ...around(3).map((n) => [4, 4, 1, 18, n, 'bf01_oi01->bf01']),
+    ...around(4).map((n) => [n, n, n, 9, 3, 'bf01_oi01->bf01']),
+    ...around(4).map((n) => [n, 2 * n, n, 17, 3, 'bf01_oi01->bf01']), ...around(3).map((n) => [4, 4, 1, 18, n, 'bf01_oi01->bf01']),
   ]) {
     test(`${inputs} to ${outputs} features in ${groups} groups, ${width} wide, windows of ${window}, ${labels}`, async () => {
       const [x, w] = labels.startsWith('bf') ? [`[1,${inputs},8,${width}]`, `[${outputs},${inputs / groups},${window},${window}]`]
