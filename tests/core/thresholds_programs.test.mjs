@@ -487,7 +487,8 @@ describe('convolutions of single features with few taps', ({ name: what }) => {
       const size = height - rows + 1 + (more.includes('pad=1_1') ? 2 : 0);
       const text = `ENTRY e { x = f32[2,${features},${height},${width}] parameter(0)
  w = f32[${features},1,${rows},${columns}] parameter(1)
- ROOT c = f32[2,${features},${size},${width}] convolution(x, w), window={size=${rows}x${columns} ${more}}, dim_labels=bf01_oi01->bf01, feature_group_count=${features} }`;
+ ROOT c = f32[2,${features},${size},${width}] convolution(x, w), window={size=${rows}x${columns} ${more}},
+  dim_labels=bf01_oi01->bf01, feature_group_count=${features} }`;
       passesOf(what, text);
       await agrees(client, text, (i) => ((i * 7) % 5 === 0 ? 1 - (i % 2) * 2 : 0.5), {}, { disable: ['small-convolutions'] });
     });

@@ -72,8 +72,8 @@ static bool has_few_terms(const Instruction *dot) {
   int64_t batch = elements_along(lhs, dot->a->lhs_batch_dims);
   int64_t terms = elements_along(lhs, dot->a->lhs_contracting_dims);
   if (dot->a->lhs_contracting_dims.count != 1 || terms == 0 || terms > MAX_TERMS) return false;
-  return has_columns(dot) || (batch >= MIN_BATCH &&
-                              shape_elements(dot->shape) / batch * terms <= MAX_OF_BATCH);
+  return has_columns(dot) ||
+         (batch >= MIN_BATCH && shape_elements(dot->shape) / batch * terms <= MAX_OF_BATCH);
 }
 
 /* Broadcasts an operand to the dimensions of all products: the result's, then the contracted ones. */
