@@ -275,6 +275,42 @@ function product([x, y], lhs, rhs, lc, rc, lb, rb) {
     }, 0));
 }
 
+/** Computes a convolution of one feature by its definition; outside the lhs are zeros. */
+function convolved(x, w, low) {
+  return x.map((row, i) => row.map((_, j) => w.reduce((sum, line, k) => line.reduce((part, y, l) =>
+    part + y * (x[i + k - low]?.[j + l - low] ?? 0), sum), 0)));
+}
+for (const type of ['f32', 'f64', 's32', 'u64']) {
+  test(`small-convolutions: ${type}, windows that are operands or constant`, async () => {
+    const x = nested(whole(type, 6 * 17), [6, 17]), w = [[1, 2, 0], [3, 1, 1], [0, 1, 2]];
+    const shape = `${type}[1,1,6,17]`, window = `window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01`;
+    for (const from of ['parameter(1)', `constant({{{${w.map((row) => `{${row}}`)}}}})`]) {
+      const text = `HloModule m\nENTRY e {\n  x = ${shape} parameter(0)\n  w = ${type}[1,1,3,3] ${from}
+  ROOT c = ${shape} convolution(x, w), ${window}\n}`;
+      assert.doesNotMatch(afterPass(text, 'small-convolutions'), / convolution\(/);
+      const args = type === 'u64' ? [[[x]], [[w.map((row) => row.map(BigInt))]]] : [[[x]], [[w]]];
+      const [got] = await execute(client, text, from.startsWith('p') ? args : [args[0]]);
+      assert.deepEqual(got[0][0].map((row) => row.map(Number)), convolved(x.map((row) => row.map(Number)), w, 1));
+    }
+  });
+}
+
+test('small-convolutions: infinities and NaN, which windows of zeros multiply', async () => {
+  const text = `HloModule m\nENTRY e {\n  x = f32[1,1,16] parameter(0)\n  w = f32[1,1,3] constant({{{1,0,1}}})
+  ROOT c = f32[1,1,16] convolution(x, w), window={size=3 pad=1_1}, dim_labels=bf0_oi0->bf0\n}`;
+  assert.doesNotMatch(afterPass(text, 'small-convolutions'), / convolution\(/);
+  const x = Array.from({ length: 16 }, (_, i) => (i === 5 ? Infinity : 1));
+  const [[[c]]] = await execute(client, text, [[[x]]]);
+  assert.deepEqual(c, [1, 2, 2, 2, Infinity, NaN, Infinity, ...new Array(8).fill(2), 1]);
+});
+
+test('small-convolutions: sums of -0 are 0', async () => {
+  const text = `HloModule m\nENTRY e {\n  x = f32[1,1,16] parameter(0)\n  w = f32[1,1,1] parameter(1)
+  ROOT c = f32[1,1,16] convolution(x, w), window={size=1}, dim_labels=bf0_oi0->bf0\n}`;
+  const [[[c]]] = await execute(client, text, [[[new Array(16).fill(-0)]], [[[1]]]]);
+  assert.deepEqual(c, new Array(16).fill(0));
+});
+
 test('small-dots: a product of one, which may be -0', async () => {
   const text = `HloModule m\nENTRY e {\n  x = f32[3,1] parameter(0)\n  y = f32[1,2] parameter(1)
   ROOT d = f32[3,2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}`;

@@ -432,7 +432,7 @@ each('windows of several ranks', [1, 2, 3, 4, 5, 6], (parts, rank) => {
 }, { applied: () => `${binary('f', 'f32', 'add')}ge { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=GE }\n` });
 
 each('small products in batches', around(4, 8, 16, 32), (parts, n, type) => {
-  for (const [m, k, c] of [[2, 3, 4], [1, n, 1], [n, 1, 2], [3, 4, 3], [8, 2, 8], [4, 5, 4]]) {
+  for (const [m, k, c] of [[2, 3, 4], [1, n, 1], [n, 1, 2], [3, 4, 3], [8, 2, 8], [4, 5, 4], [70, n, 5], [70, 3, n]]) {
     const x = parts.parameter(`${type}[${n},${m},${k}]`), w = parts.parameter(`${type}[${n},${k},${c}]`);
     const dot = parts.add(`${type}[${n},${m},${c}]`,
       `dot(${x}, ${w}), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}`);
@@ -460,7 +460,8 @@ describe('convolutions: lines of tiles, places of a unit, transposed operands', 
   for (const [inputs, outputs, groups, width, window, labels] of [
     ...around(128).map((n) => [16, 16, 1, 2 * n, 3, 'b01f_01io->b01f']), ...around(64).map((n) => [8, 8, 8, n, 3, 'b01f_01io->b01f']),
     ...around(128).map((n) => [n, n, n, 5, 3, 'b01f_01io->b01f']), ...around(16).map((n) => [5, 6, 1, n, 3, 'bf01_oi01->bf01']),
-    ...around(4).map((n) => [n, n, n, 17, 3, 'bf01_oi01->bf01']), ...around(3).map((n) => [4, 4, 1, 18, n, 'bf01_oi01->bf01']),
+    ...around(4).map((n) => [n, n, n, 9, 3, 'bf01_oi01->bf01']),
+    ...around(4).map((n) => [n, 2 * n, n, 17, 3, 'bf01_oi01->bf01']), ...around(3).map((n) => [4, 4, 1, 18, n, 'bf01_oi01->bf01']),
   ]) {
     test(`${inputs} to ${outputs} features in ${groups} groups, ${width} wide, windows of ${window}, ${labels}`, async () => {
       const [x, w] = labels.startsWith('bf') ? [`[1,${inputs},8,${width}]`, `[${outputs},${inputs / groups},${window},${window}]`]
@@ -473,6 +474,23 @@ describe('convolutions: lines of tiles, places of a unit, transposed operands', 
       // The first kernels that take it, and those that are left without them.
       await agrees(client, text, (i) => ((i * 7) % 5 === 0 ? 1 - (i % 2) * 2 : 0), {},
         { disable: ['kernel-winograd', 'kernel-depthwise', 'order-convolutions'] });
+    });
+  }
+});
+
+describe('convolutions of single features with few taps', ({ name: what }) => {
+  for (const [features, height, width, rows, columns, more] of [
+    ...around(12).map((n) => [1, 5, n, 3, 3, 'pad=1_1x1_1']), ...around(12).map((n) => [3, 5, n, 2, 3, 'pad=0_0x0_2']),
+    ...around(32).map((n) => [1, 3, 50, 1, n, `pad=0_0x${n >> 1}_${n - 1 - (n >> 1)}`]),
+  ]) {
+    test(`${features} features of ${height} x ${width}, windows of ${rows} x ${columns}, ${more}`, async () => {
+      const size = height - rows + 1 + (more.includes('pad=1_1') ? 2 : 0);
+      const text = `ENTRY e { x = f32[2,${features},${height},${width}] parameter(0)
+ w = f32[${features},1,${rows},${columns}] parameter(1)
+ ROOT c = f32[2,${features},${size},${width}] convolution(x, w), window={size=${rows}x${columns} ${more}},
+  dim_labels=bf01_oi01->bf01, feature_group_count=${features} }`;
+      passesOf(what, text);
+      await agrees(client, text, (i) => ((i * 7) % 5 === 0 ? 1 - (i % 2) * 2 : 0.5), {}, { disable: ['small-convolutions'] });
     });
   }
 });

@@ -47,6 +47,13 @@ CONVS = {
     'odd-labels': ((4, 1, 2, 5), (3, 2, 2, 2), 'size=3x2 pad=1_1x0_1', '0bf1_0io1->1f0b',
                    (5, 2, 4, 1), ''),
     'pointwise': ((2, 3, 3, 4), (1, 1, 4, 5), 'size=1x1', 'b01f_01io->b01f', (2, 3, 3, 5), ''),
+    'single': ((2, 1, 5, 13), (1, 1, 3, 3), 'size=3x3 pad=1_1x1_1', 'bf01_oi01->bf01', (2, 1, 5, 13), ''),
+    'single-everything': ((1, 7, 16, 1), (2, 3, 1, 1),
+                          'size=2x3 pad=1_2x-1_3 rhs_dilate=1x2 rhs_reversal=1x0',
+                          'b01f_01io->b01f', (1, 9, 14, 1), ''),
+    'single-row': ((3, 1, 20), (1, 1, 5), 'size=5 pad=2_2', 'bf0_oi0->bf0', (3, 1, 20), ''),
+    'depthwise-rows': ((2, 3, 4, 12), (3, 1, 2, 3), 'size=2x3 pad=0_0x1_1', 'bf01_oi01->fb01',
+                       (3, 2, 3, 12), ', feature_group_count=3'),
     'batch0': ((0, 4, 4, 1), (2, 2, 1, 1), 'size=2x2', 'b01f_01io->b01f', (0, 3, 3, 1), ''),
     'kernel-large': ((1, 2, 2, 1), (3, 3, 1, 1), 'size=3x3', 'b01f_01io->b01f', (1, 0, 0, 1), ''),
 }
@@ -72,12 +79,18 @@ def convs(f, type_, names, result_type=None):
 def convolution(f):
   convs(f, 'f32', CONVS)
   for type_ in ('s32', 'f64'):
-    convs(f, type_, ('nchw', 'lhs-dilate', 'everything', 'batch-group', 'reversal', 'one-d'))
+    convs(f, type_, ('nchw', 'lhs-dilate', 'everything', 'batch-group', 'reversal', 'one-d',
+                     'single-everything', 'depthwise-rows'))
   for type_ in ('s8', 'u8', 's16', 'u32', 's64', 'f16', 'bf16', 'c64', 'c128', 'u64', 'u16'):
     convs(f, type_, ('plain2d', 'everything', 'one-d'))
   convs(f, 's8', ('plain2d',), 's32')
   convs(f, 'pred', ('plain2d', 'everything', 'one-d'))
   convs(f, 'bf16', ('plain2d',), 'f32')
+  for type_ in ('f32', 's32'):
+    f.hlo(f'convolution.{type_}.single-constant', None,
+          f'k = {type_}[1,1,2,3] constant({{{{{{{{1,0,-2}},{{-1,1,3}}}}}}}})\n'
+          f'  r = {type_}[1,1,4,16] convolution(p0, k), window={{size=2x3 pad=0_1x1_1}}, '
+          'dim_labels=bf01_oi01->bf01', small_ints(type_, (1, 1, 4, 16), 'single', low=-2, high=3))
   convs(f, 'f8e5m2', ('one-d',))
   x, k = normals('f32', (1, 8, 8, 3), 'x'), normals('f32', (3, 3, 3, 8), 'k')
   size = float(lax.conv_general_dilated(np.abs(x), np.abs(k), (1, 1), 'SAME', dimension_numbers=(

@@ -47,7 +47,7 @@ const BITS = [
   'With and without a rewrite, results are equal, except for these bits:', '',
   '| may differ | for example |', '| --- | --- |',
   '| the order in which floats are added, and whether a dot rounds a product before it adds it: the last bits of a sum, and ' +
-    'the sign of a sum that is zero | `split-reductions`, `small-dots` |',
+    'the sign of a sum that is zero | `split-reductions`, `small-dots`, `small-convolutions` |',
   '| the last bits of a transcendental function; 0 for a denormal result of `logistic` | `logistic`; `fold-constants`, as the evaluator has other formulas than loops |',
   '| the last bits of an exponential divided by a broadcast value | `logistic` |',
   '| sign and payload of a computed NaN | |', '',

@@ -35,7 +35,9 @@ typedef struct NodeState {
   bool kept;            /* in a local, as it has more than one user */
   bool loaded_first; /* a leaf that an output may overwrite, so it is loaded before: overwrite.c */
   int pointer; /* leaves: the local with the address, or with iota's value (i64 if has_64_bit_counter) */
-  int64_t at; /* of leaves in cells: the byte offset from their array's start */
+  int leader; /* leaves: the id of the leaf whose pointer this one uses, its own or that of an earlier one */
+  int64_t beside; /* leaves: the bytes from that pointer to the element, 0 or more */
+  int64_t at;     /* of leaves in cells: the byte offset from their array's start */
 } NodeState;
 
 /* The outputs that read a node: from the first to the last. */

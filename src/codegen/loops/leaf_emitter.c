@@ -33,7 +33,8 @@ int64_t emit_address(Emitter *e, const LoopNode *node, int64_t elements) {
     wasm_get(f, e->bases[leaf_buffer(e, node)]);
     return offset + node->offset.constant * type_bytes(node_type(node));
   }
-  wasm_get(f, e->nodes[node->id].pointer);
+  offset += e->nodes[node->id].beside;
+  wasm_get(f, e->nodes[e->nodes[node->id].leader].pointer);
   if (offset >= 0) return offset;
   wasm_i32(f, offset);
   wasm_op(f, OP_I32_ADD);
@@ -426,7 +427,8 @@ void emit_load_bits(Emitter *e, const LoopNode *node, int part) {
 void init_node(Emitter *e, const LoopNode *node) {
   e->nodes[node->id] = (NodeState){.value = {NO_LOCAL, NO_LOCAL, NO_LOCAL, NO_LOCAL},
                                    .kept = node->uses > 1,
-                                   .pointer = NO_LOCAL};
+                                   .pointer = NO_LOCAL,
+                                   .leader = node->id};
   if (is_in_memory(node) && node->level == LEVEL_CALL) {
     e->nodes[node->id].at = node->offset.constant * type_bytes(node_type(node));
   }

@@ -15,7 +15,7 @@ void emit_written_outputs(Emitter *e, int64_t position, const int *outputs);
 void emit_bases(Emitter *e);
 
 /* Loads the integer at the address on the stack, as an i64. */
-void emit_load_integer(WasmFunction *f, PrimitiveType type);
+void emit_load_integer(WasmFunction *f, PrimitiveType type, int64_t offset);
 /* Pushes an integer of a slice, as an i64. */
 void emit_integer(WasmFunction *f, const Cells *cells, const BufferSlice *slice,
                   PrimitiveType type);

@@ -222,8 +222,8 @@ static void emit_start(Emitter *e, const Scatterer *s, int i) {
   WasmFunction *f = &e->function;
   const LoopNode *start = s->plan->starts[i];
   int value = wasm_local(f, WASM_I64);
-  wasm_get(f, e->nodes[start->id].pointer);
-  emit_load_integer(f, node_type(start));
+  int64_t offset = emit_address(e, start, 0);
+  emit_load_integer(f, node_type(start), offset);
   wasm_set(f, value);
   wasm_i64(f, s->plan->limits[i]);
   wasm_get(f, value);

@@ -286,10 +286,10 @@ static void transform_tile(const Winograd *w, const float *lhs, Tile tile, float
   }
 }
 
-/* Computes one position of up to 4 features by the definition. */
+/* Computes one position of up to 4 features by the definition. Ends early if all are NaN, as in a network that diverged. */
 static v128_t convolve_plainly(const Winograd *w, const float *lhs, const float *rhs, Tile tile,
                                int64_t feature) {
-  float sums[4] = {0};
+  v128_t sums = wasm_i32x4_const_splat(0);
   for (int64_t t = 0; t < 9; t++) {
     int64_t ky = t / 3, kx = t % 3, y = tile.y + ky - w->padding[0],
             x = tile.x + kx - w->padding[1];
@@ -299,12 +299,14 @@ static v128_t convolve_plainly(const Winograd *w, const float *lhs, const float 
     const float *b = rhs + (w->reversed[0] ? 2 - ky : ky) * w->rhs_stride[2] +
                      (w->reversed[1] ? 2 - kx : kx) * w->rhs_stride[3] + feature * w->rhs_stride[1];
     for (int64_t i = 0; i < w->inputs; i++) {
-      for (int o = 0; o < 4 && feature + o < w->outputs; o++) {
-        sums[o] += a[i * w->lhs_stride[1]] * b[i * w->rhs_stride[0] + o * w->rhs_stride[1]];
-      }
+      v128_t weights =
+          load_features(b + i * w->rhs_stride[0], w->rhs_stride[1], w->outputs - feature);
+      v128_t product = wasm_f32x4_mul(wasm_f32x4_splat(a[i * w->lhs_stride[1]]), weights);
+      sums = wasm_f32x4_add(sums, product);
+      if (wasm_i32x4_all_true(wasm_f32x4_ne(sums, sums))) return sums;
     }
   }
-  return wasm_v128_load(sums);
+  return sums;
 }
 
 static bool is_finite(v128_t x) {
