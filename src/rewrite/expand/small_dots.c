@@ -1,7 +1,7 @@
 /*
-** Writes small dots, outer products, products of few terms and batches of inner products as sums of products. A kernel's call would cost more
-** than the dot, and loops fuse with their neighbours. For a batch of small matrices the sums are unrolled, so the lanes are
-** several matrices (short_rows.c).
+** Writes small dots, outer products, products of few terms and batches of inner products as sums of products. A kernel's call
+** would cost more than the dot, and loops fuse with their neighbours. For a batch of small matrices the sums are unrolled, so the
+** lanes are several matrices (short_rows.c).
 **
 **     dot(f32[3,4] x, f32[4] y)    reduce(multiply(x, broadcast(y)), 0), dimensions={1}
 **     dot(f32[n,3,2] x, f32[n,2] y)    0 + x[:,:,0] y[:,0] + x[:,:,1] y[:,1]
@@ -9,9 +9,9 @@
 **     dot(f32[m,2] x, f32[2,n] y)    0 + x[:,0] y[0,:] + x[:,1] y[1,:]
 **     dot(f32[n,99] x, f32[n,99] y), lhs_batch_dims={0}    reduce(multiply(x, y), 0), dimensions={1}
 **
-** The last is for n >= 16. Products of 2 to 4 terms with a bias and a maximum take 0.28 (2,048 x 3 x 16) to 0.6 (1,024 x 4 x 64) of the
-** kernel's time (AMD EPYC, 2026-11-30). Measured against the kernel, without threads: outer products take 0.26 (f32) to 1.01 (c64) of
-** its time, batches of inner products 0.2 (4,096 of 64) to 1.03 (bf16) (Intel Xeon, 2026-11).
+** The last is for n >= 16. Products of 2 to 4 terms with a bias and a maximum take 0.28 (2,048 x 3 x 16) to 0.6 (1,024 x 4 x 64)
+** of the kernel's time (AMD EPYC, 2026-11-30). Measured against the kernel, without threads: outer products take 0.26 (f32) to
+** 1.01 (c64) of its time, batches of inner products 0.2 (4,096 of 64) to 1.03 (bf16) (Intel Xeon, 2026-11).
 */
 #include "hlo/ir/shorthand.h"
 #include "rewrite/base/passes.h"
