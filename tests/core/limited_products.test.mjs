@@ -319,6 +319,42 @@ ENTRY e { x = f32[${HEADS},${queries},${DEPTH}] parameter(0)
     }
   }
 
+  test('two products that are added to each other: at most one is limited by the other', async () => {
+    const text = `HloModule m
+larger { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b) }
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY e { x = f32[2,64] parameter(0)
+  k = f32[64,64] parameter(1)
+  y = f32[2,64] parameter(2)
+  l = f32[64,64] parameter(3)
+  m = f32[64] parameter(4)
+  s = f32[2,64] dot(x, k), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  t = f32[2,64] dot(y, l), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  a = f32[2,64] add(s, t)
+  n = f32[] constant(-1e9)
+  o = f32[64] broadcast(n), dimensions={}
+  p = f32[64] multiply(m, o)
+  w = f32[2,64] broadcast(p), dimensions={1}
+  b = f32[2,64] add(a, w)
+  z = f32[] constant(0)
+  i = f32[] constant(-inf)
+  c = f32[2] reduce(b, i), dimensions={1}, to_apply=larger
+  d = f32[2,64] broadcast(c), dimensions={0}
+  e = f32[2,64] subtract(b, d)
+  f = f32[2,64] exponential(e)
+  g = f32[2] reduce(f, z), dimensions={1}, to_apply=sum
+  h = f32[2,64] broadcast(g), dimensions={0}
+  ROOT r = f32[2,64] divide(f, h) }`;
+    assert.ok(looks(text));
+    const args = [[2, 64], [64, 64], [2, 64], [64, 64]].map((dims, i) => new Literal(`f32[${dims}]`, whole(dims[0] * dims[1], i + 2)));
+    args.push(new Literal('f32[64]', Float32Array.from({ length: 64 }, (_, i) => Number(i > 20))));
+    assert.deepEqual(await results(text, args), await results(text, args, { disable: ['limit-products'] }));
+  });
+
   test('a mask of each score is not looked at', () => {
     for (const [shape, m, depth] of [['8,300', '8,300', 600]]) {
       const [rows, columns] = shape.split(',');

@@ -188,12 +188,12 @@ static bool set_hidden(const Instruction *sum, double number, double span, const
 /* ---- Computed limits ---- */
 
 /* Returns the most negative number among the constants that x is computed of, or, if a mask is subtracted, minus the largest one; 0
-** if there is none. It is the mask's, as a rule: the program compares with it. */
+** if there is none. It is the mask's, as a rule: the program compares with it. No mask is made by a product. */
 static double most_negative(const Instruction *x, Instruction *const *callers, double sign,
                             int *steps) {
   Scalar value;
   double found = 0;
-  if ((*steps)-- <= 0 || !shape_is_array(x->shape)) return 0;
+  if ((*steps)-- <= 0 || !shape_is_array(x->shape) || x->opcode == HLO_DOT) return 0;
   const Instruction *outer = before_loop(x, callers);
   if (outer) return most_negative(outer, callers, sign, steps);
   if (type_is_floating(x->shape->type) && splat_value(x, &value)) return fmin(sign * value.f, 0);
@@ -340,6 +340,32 @@ static bool is_near(const Limit *limit, const Instruction *dot) {
   return !limit->scalar || limit->scalar->parent == dot->parent;
 }
 
+/* Whether x is computed from a dot: of two products that are added to each other, only one can be limited by the other. */
+static bool comes_from(const Instruction *x, const Instruction *dot) {
+  Arena *arena = arena_new();
+  int count = x->parent->count, left = 1;
+  bool *seen = ARENA_ARRAY(arena, bool, count);
+  const Instruction **stack = ARENA_ARRAY(arena, const Instruction *, count);
+  for (stack[0] = x; left && !seen[dot->id];) {
+    const Instruction *next = stack[--left];
+    for (int i = 0; i < next->operand_count; i++) {
+      const Instruction *operand = next->operands[i];
+      if (!seen[operand->id]) stack[left++] = operand;
+      seen[operand->id] = true;
+    }
+  }
+  bool found = seen[dot->id];
+  arena_free(arena);
+  return found;
+}
+
+static bool is_apart(const Limit *limit, const Instruction *dot) {
+  for (int i = 0; i < limit->count; i++) {
+    if (comes_from(limit->conditions[i].x, dot)) return false;
+  }
+  return true;
+}
+
 /* Limits a product by what a mask holds. */
 static bool compute_limit(const Users *users, Instruction *const *callers, Instruction *dot,
                           int batches) {
@@ -350,6 +376,7 @@ static bool compute_limit(const Users *users, Instruction *const *callers, Instr
     Limit limit = {.callers = callers, .is_computed = true, .reads_more = reads_more};
     Place place = {.column = d, .row = ABSENT};
     if (dot->shape->dims[d] == 1 || !find_used(users, dot, place, &limit)) continue;
+    if (!is_apart(&limit, dot)) continue;
     Instruction *ends[2];
     computed_ends(&limit, ends);
     limit_product(dot, both_of(ends[0], ends[1]), place, &limit);
