@@ -394,4 +394,50 @@ ENTRY main {
       }));
     }
   });
+
+  test('a branch of a loop that ends by its values adds no NaN: the root of a number by steps of limited length', async () => {
+    /* The last step has length 0. JAX's slopes, of 40 steps by scan: 0.25, 0.3333333333333333, 0.5. */
+    const module = client.parseHlo(`HloModule m
+shorter { p = (f64[], f64[]) parameter(0)
+  d = f64[] get-tuple-element(p), index=0
+  n = f64[] get-tuple-element(p), index=1
+  half = f64[] constant(0.5)
+  q = f64[] divide(d, n)
+  ROOT r = f64[] multiply(half, q) }
+whole { p = (f64[], f64[]) parameter(0)
+  ROOT r = f64[] get-tuple-element(p), index=0 }
+step { s = (f64[], f64[], pred[]) parameter(0)
+  x = f64[] get-tuple-element(s), index=0
+  a = f64[] get-tuple-element(s), index=1
+  q = f64[] divide(a, x)
+  sum = f64[] add(x, q)
+  half = f64[] constant(0.5)
+  mean = f64[] multiply(half, sum)
+  d = f64[] subtract(mean, x)
+  dd = f64[] multiply(d, d)
+  n = f64[] sqrt(dd)
+  long = pred[] compare(n, half), direction=GT
+  both = (f64[], f64[]) tuple(d, n)
+  taken = f64[] conditional(long, both, both), true_computation=shorter, false_computation=whole
+  y = f64[] add(x, taken)
+  zero = f64[] constant(0)
+  done = pred[] compare(n, zero), direction=EQ
+  ROOT r = (f64[], f64[], pred[]) tuple(y, a, done) }
+goes { s = (f64[], f64[], pred[]) parameter(0)
+  done = pred[] get-tuple-element(s), index=2
+  ROOT r = pred[] not(done) }
+ENTRY main {
+  a = f64[] parameter(0)
+  three = f64[] constant(3)
+  no = pred[] constant(false)
+  s = (f64[], f64[], pred[]) tuple(three, a, no)
+  w = (f64[], f64[], pred[]) while(s), condition=goes, body=step
+  ROOT r = f64[] get-tuple-element(w), index=0 }`);
+    for (const options of [{ maxTrips: 40 }, {}, { maxTrips: 40, checkpoint: 'sqrt' }]) {
+      for (const [a, wanted] of [[4, 0.25], [2.25, 0.3333333333333333], [1, 0.5]]) {
+        const slope = flat((await run(client.vjp(module, options), [a, 1])).at(-1))[0];
+        assert.ok(Math.abs(slope - wanted) < 1e-12, `${JSON.stringify(options)}, ${a}: ${slope}`);
+      }
+    }
+  });
 });
