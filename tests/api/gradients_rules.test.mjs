@@ -83,6 +83,30 @@ ENTRY main {
   assert.deepEqual(flat(byOther), [-0.09375, -0.3125, -0.125, -0.078125]);
 });
 
+test('a branch that is not taken adds no NaN: a dot without a contraction', async () => {
+  /* jnp.nansum(jnp.einsum('tl,t->tl', x, s)); JAX's slopes by s, with 0 instead of NaN in x: 4, 15. */
+  for (const [operands, batch] of [['x, s', '0'], ['s, x', '0'], ['x, n', ''], ['n, x', '']]) {
+    const module = client.parseHlo(`HloModule m
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b) }
+ENTRY main {
+  s = f32[2] parameter(0)
+  n = f32[] parameter(1)
+  x = f32[2,3] constant({{1, nan, 3}, {4, 5, 6}})
+  y = f32[2,3] dot(${operands}), lhs_batch_dims={${batch}}, rhs_batch_dims={${batch}}
+  none = pred[2,3] compare(y, y), direction=NE
+  zero = f32[] constant(0)
+  zeros = f32[2,3] broadcast(zero), dimensions={}
+  kept = f32[2,3] select(none, zeros, y)
+  ROOT sum = f32[] reduce(kept, zero), dimensions={0,1}, to_apply=add }`);
+    const derived = client.vjp(module, { wrt: [operands.includes('n') ? 1 : 0] });
+    const executable = await client.compile(derived);
+    const [slopes] = await executable.execute([[2, 7], 3, 1]);
+    assert.deepEqual([...slopes.data], operands.includes('n') ? [19] : [4, 15], operands);
+  }
+});
+
 describe('scatters of several arrays', () => {
   const text = (results) => `HloModule m
 update { a = f32[] parameter(0)
