@@ -83,6 +83,30 @@ ENTRY main {
   assert.deepEqual(flat(byOther), [-0.09375, -0.3125, -0.125, -0.078125]);
 });
 
+test('a branch that is not taken adds no NaN: a dot without a contraction', async () => {
+  /* jnp.nansum(jnp.einsum('tl,t->tl', x, s)); JAX's slopes by s, with 0 instead of NaN in x: 4, 15. */
+  for (const [operands, batch] of [['x, s', '0'], ['s, x', '0'], ['x, n', ''], ['n, x', '']]) {
+    const module = client.parseHlo(`HloModule m
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b) }
+ENTRY main {
+  s = f32[2] parameter(0)
+  n = f32[] parameter(1)
+  x = f32[2,3] constant({{1, nan, 3}, {4, 5, 6}})
+  y = f32[2,3] dot(${operands}), lhs_batch_dims={${batch}}, rhs_batch_dims={${batch}}
+  none = pred[2,3] compare(y, y), direction=NE
+  zero = f32[] constant(0)
+  zeros = f32[2,3] broadcast(zero), dimensions={}
+  kept = f32[2,3] select(none, zeros, y)
+  ROOT sum = f32[] reduce(kept, zero), dimensions={0,1}, to_apply=add }`);
+    const derived = client.vjp(module, { wrt: [operands.includes('n') ? 1 : 0] });
+    const executable = await client.compile(derived);
+    const [slopes] = await executable.execute([[2, 7], 3, 1]);
+    assert.deepEqual([...slopes.data], operands.includes('n') ? [19] : [4, 15], operands);
+  }
+});
+
 describe('scatters of several arrays', () => {
   const text = (results) => `HloModule m
 update { a = f32[] parameter(0)
@@ -392,6 +416,52 @@ ENTRY main {
       got.forEach((values, i) => flat(values).forEach((x, k) => {
         assert.ok(Math.abs(x - WANTED[i][k]) < 1e-5 * WANTED[i][k], `${i} ${k}: ${x}, ${WANTED[i][k]}`);
       }));
+    }
+  });
+
+  test('a branch of a loop that ends by its values adds no NaN: the root of a number by steps of limited length', async () => {
+    /* The last step has length 0. JAX's slopes, of 40 steps by scan: 0.25, 0.3333333333333333, 0.5. */
+    const module = client.parseHlo(`HloModule m
+shorter { p = (f64[], f64[]) parameter(0)
+  d = f64[] get-tuple-element(p), index=0
+  n = f64[] get-tuple-element(p), index=1
+  half = f64[] constant(0.5)
+  q = f64[] divide(d, n)
+  ROOT r = f64[] multiply(half, q) }
+whole { p = (f64[], f64[]) parameter(0)
+  ROOT r = f64[] get-tuple-element(p), index=0 }
+step { s = (f64[], f64[], pred[]) parameter(0)
+  x = f64[] get-tuple-element(s), index=0
+  a = f64[] get-tuple-element(s), index=1
+  q = f64[] divide(a, x)
+  sum = f64[] add(x, q)
+  half = f64[] constant(0.5)
+  mean = f64[] multiply(half, sum)
+  d = f64[] subtract(mean, x)
+  dd = f64[] multiply(d, d)
+  n = f64[] sqrt(dd)
+  long = pred[] compare(n, half), direction=GT
+  both = (f64[], f64[]) tuple(d, n)
+  taken = f64[] conditional(long, both, both), true_computation=shorter, false_computation=whole
+  y = f64[] add(x, taken)
+  zero = f64[] constant(0)
+  done = pred[] compare(n, zero), direction=EQ
+  ROOT r = (f64[], f64[], pred[]) tuple(y, a, done) }
+goes { s = (f64[], f64[], pred[]) parameter(0)
+  done = pred[] get-tuple-element(s), index=2
+  ROOT r = pred[] not(done) }
+ENTRY main {
+  a = f64[] parameter(0)
+  three = f64[] constant(3)
+  no = pred[] constant(false)
+  s = (f64[], f64[], pred[]) tuple(three, a, no)
+  w = (f64[], f64[], pred[]) while(s), condition=goes, body=step
+  ROOT r = f64[] get-tuple-element(w), index=0 }`);
+    for (const options of [{ maxTrips: 40 }, {}, { maxTrips: 40, checkpoint: 'sqrt' }]) {
+      for (const [a, wanted] of [[4, 0.25], [2.25, 0.3333333333333333], [1, 0.5]]) {
+        const slope = flat((await run(client.vjp(module, options), [a, 1])).at(-1))[0];
+        assert.ok(Math.abs(slope - wanted) < 1e-12, `${JSON.stringify(options)}, ${a}: ${slope}`);
+      }
     }
   });
 });

@@ -57,7 +57,7 @@ typedef struct Differentiation {
   CheckpointPlan *plans;
   int plan_count, plan_capacity;
   int recomputed; /* the number of enclosing loop bodies whose values the second loop computes again */
-  int guarded;    /* the number of enclosing loops whose elements end one by one: selects.c */
+  int guarded;    /* the number of enclosing loops that do not count their iterations: selects.c */
   CallerRules *rules; /* may be NULL */
   Error *error;
   bool failed;

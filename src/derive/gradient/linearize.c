@@ -242,6 +242,16 @@ void linearize_abs(WorkingComputation *working, Instruction *x) {
       make_unary(&working->m, HLO_REAL, make_binary(&working->m, HLO_MULTIPLY, t, direction)));
 }
 
+/* Whether x is a dot that multiplies each batch of the other operand by one element of operand k. */
+static bool is_scaling(const Instruction *x, int k) {
+  if (x->opcode != HLO_DOT || x->a->lhs_contracting_dims.count) return false;
+  Int64List batch = x->a->lhs_batch_dims;
+  for (int i = 0; i < batch.count; i++) {
+    if (batch.items[i] != i || x->a->rhs_batch_dims.items[i] != i) return false;
+  }
+  return x->operands[k]->shape->rank == batch.count;
+}
+
 /* d(xy) = tx y + x ty, where the operation may be any that is linear in each of its two operands. */
 void linearize_bilinear(WorkingComputation *working, Instruction *x) {
   Instruction *sum = NULL;
@@ -250,7 +260,17 @@ void linearize_bilinear(WorkingComputation *working, Instruction *x) {
     if (!tangent) continue;
     Instruction *operands[] = {x->operands[0], x->operands[1]};
     operands[k] = tangent;
-    sum = make_plus(&working->m, sum, make(&working->m, x->opcode, x->shape, operands, 2, x->a));
+    Instruction *more;
+    if (is_scaling(x, k)) { /* element-wise, so that a select can leave out infinite slopes */
+      for (int i = 0; i < 2; i++) {
+        operands[i] = make_convert(&working->m, operands[i], x->shape->type);
+      }
+      operands[k] = make_broadcast(&working->m, operands[k], x->shape, x->a->lhs_batch_dims);
+      more = make_binary(&working->m, HLO_MULTIPLY, operands[0], operands[1]);
+    } else {
+      more = make(&working->m, x->opcode, x->shape, operands, 2, x->a);
+    }
+    sum = make_plus(&working->m, sum, more);
   }
   set_tangent(working, x, sum);
 }

@@ -59,33 +59,14 @@ typedef struct Loop {
   Instruction *iterations; /* s32[] */
 } Loop;
 
-/* Whether a loop runs until its condition is false for all elements of a batch, as vmap's loops do. */
-static bool ends_by_element(const Instruction *root) {
-  for (;;) {
-    switch (root->opcode) {
-    case HLO_AND:
-      if (ends_by_element(root->operands[1])) return true;
-      root = root->operands[0];
-      break;
-    case HLO_COPY:
-    case HLO_RESHAPE: root = root->operands[0]; break;
-    case HLO_REDUCE: return computation_simple_binary(root->a->to_apply) == HLO_OR;
-    default: return false;
-    }
-  }
-}
-
 /* An iteration may give a tangent to a leaf that had none: the body is differentiated until all are found. */
 static bool loop_linearize(WorkingComputation *working, Loop *loop) {
   bool recomputed = loop->plan.checkpoint == CHECKPOINT_ALL;
-  bool guarded = ends_by_element(loop->x->a->condition->root);
   for (;;) {
     working->d->recomputed += recomputed;
-    working->d->guarded += guarded;
     bool done =
         body_linearize(&loop->body, working->d, loop->x->a->body, loop->active, loop->literals);
     working->d->recomputed -= recomputed;
-    working->d->guarded -= guarded;
     if (!done) return false;
     bool changed = false;
     for (int i = 0; i < loop->count; i++) {
@@ -340,11 +321,7 @@ static const char *loop_count(WorkingComputation *working, Loop *loop) {
 }
 
 static bool loop_cut(WorkingComputation *working, Loop *loop) {
-  bool guarded = ends_by_element(loop->x->a->condition->root);
-  working->d->guarded += guarded;
-  bool done = body_transpose(&loop->body, loop->active);
-  working->d->guarded -= guarded;
-  if (!done) return false;
+  if (!body_transpose(&loop->body, loop->active)) return false;
   bool *known = find_known(working, loop);
   loop->cut = cut_primal(&loop->body.working, loop->body.cotangents, loop->count, known,
                          loop->plan.checkpoint == CHECKPOINT_ALL);
@@ -584,8 +561,8 @@ static Instruction *refuse_loop(WorkingComputation *working, Loop *loop, const c
   return value;
 }
 
-Instruction *replace_while(WorkingComputation *working, const Instruction *x,
-                           Instruction **operands) {
+static Instruction *replace_loop(WorkingComputation *working, const Instruction *x,
+                                 Instruction **operands) {
   Loop *loop = ARENA_NEW(working->arena, Loop);
   if (!loop_begin(working, loop, x, operands[0])) return operands[0];
   if (!working->d->reverse) return replace_forward(working, loop);
@@ -595,4 +572,15 @@ Instruction *replace_while(WorkingComputation *working, const Instruction *x,
   if (splits)
     return replace_by_segments(working, x, operands, loop->size, loop->counted, loop->literals);
   return replace_reverse(working, loop);
+}
+
+/* A loop that does not count its iterations ends by the values that it computes, maybe where slopes are infinite. */
+Instruction *replace_while(WorkingComputation *working, const Instruction *x,
+                           Instruction **operands) {
+  CountedLoop counter;
+  bool guarded = !counted_loop_find(x, &counter);
+  working->d->guarded += guarded;
+  Instruction *value = replace_loop(working, x, operands);
+  working->d->guarded -= guarded;
+  return value;
 }

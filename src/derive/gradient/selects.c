@@ -8,9 +8,9 @@
 ** such selects, and give JAX derivatives for them that an exported program does not contain.
 **
 ** Where many tangents come in, as in loops over the terms of a series, a product of a cotangent that is 0 with a slope
-** that is not finite is 0 instead. So it is in the bodies of loops that end when all elements of a batch have ended: an
-** element that has ended keeps its state by a select, and its next state is computed from the last one, where a step has
-** length 0 and the norm of an error is 0.
+** that is not finite is 0 instead. So it is in the bodies of loops that do not count their iterations. They end by values
+** that they compute: after convergence a step has length 0, as that of an element of a batch that has ended, and the slope
+** of a norm is infinite there.
 */
 #include <math.h>
 
