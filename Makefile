@@ -226,13 +226,17 @@ EMPTY :=
 list = $(subst $(EMPTY) $(EMPTY),$(comma),$(strip $(1)))
 RUNTIME_METHODS := HEAPU8 wasmMemory stackSave stackRestore stackAlloc
 MODULE_OPTIONS := noExitRuntime locateFile wasmBinary instantiateWasm wasmMemory print printErr
+# --low-memory-unused: an addition of less than 1 kB becomes the offset of a load, as no object is below: the stack ends there.
+# --coalesce-locals-learning: locals share numbers so that the code is short. Measured: together 2.7 kB less to download; 0.998 of
+# the time of 36 programs, and 0.98 of their compilations'.
+LAST_PASSES := $(call list,--low-memory-unused -Oz --skip-pass=memory-packing --coalesce-locals-learning)
 # Measured: with --one-caller-inline-max-function-size=100 an engine compiles 8 % less before the first result, but sorts take
 # 1.2 times as long, even with 1000.
 LDFLAGS := -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node --no-entry \
   -sALLOW_MEMORY_GROWTH -sIMPORTED_MEMORY -sMAXIMUM_MEMORY=4GB -sALLOW_TABLE_GROWTH -sSTACK_SIZE=1MB \
   -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 -sWASM_BIGINT -sEXPORTED_FUNCTIONS=_malloc,_free \
   -sINCOMING_MODULE_JS_API=$(call list,$(MODULE_OPTIONS)) --js-library bindings/host/library.js \
-  -lexports.js -Wl,--stack-first $(if $(CHECKED),,-sBINARYEN_EXTRA_PASSES=-Oz,--skip-pass=memory-packing)
+  -lexports.js -Wl,--stack-first $(if $(CHECKED),,-sBINARYEN_EXTRA_PASSES=$(LAST_PASSES))
 LDFLAGS_threads := $(LDFLAGS) -sPTHREAD_POOL_SIZE=0 \
   -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS) PThread) -Wno-pthreads-mem-growth
 LDFLAGS_single := $(LDFLAGS) -sEXPORTED_RUNTIME_METHODS=$(call list,$(RUNTIME_METHODS))
