@@ -15,7 +15,8 @@
 #include "kernels/contraction/scaled.h"
 
 /* Threshold LINE_STEP, MAX_SCALED, DEPTH_STEP. Test: "blocks of all sizes" in core/quantised.test.mjs. */
-/* Threshold MAX_VECTORS, FEW_VECTORS, VECTOR_BYTES, SUM_BYTES, FIRST_BYTES, MATRIX_BYTES, CONVERTED_ROWS, UNIT_ELEMENTS.
+/* Threshold MAX_VECTORS, FEW_VECTORS, VECTOR_BYTES, SUM_BYTES, FIRST_BYTES, MATRIX_BYTES, CONVERTED_ROWS, READ_VECTORS,
+** UNIT_BYTES, LEAST_ELEMENTS.
 ** Test: "products: of [m,k] and [k,n] by sums" in core/thresholds.test.mjs. */
 /* Threshold MAX_SCALES. Test: "units, blocks of the depth and lists of scales of several sizes" in core/quantised.test.mjs. */
 enum {
@@ -24,10 +25,12 @@ enum {
   FEW_VECTORS = 4,
   SUM_BYTES = 65536,   /* of all vectors, for a block of columns. Longer rows are read in parts */
   FIRST_BYTES = 16384, /* the same, of more than FEW_VECTORS: their sums fit into the first cache */
-  MATRIX_BYTES = 16384,  /* of converted elements */
-  CONVERTED_ROWS = 8,    /* converted at a time; or half as many columns */
-  UNIT_ELEMENTS = 65536, /* of the matrix in a unit, if there are enough */
-  DEPTH_STEP = 32,       /* the length of a block of the depth is a multiple of it */
+  MATRIX_BYTES = 16384,    /* of converted elements */
+  CONVERTED_ROWS = 8,      /* converted at a time; or half as many columns */
+  READ_VECTORS = 2,        /* at most: reading decides the time, not arithmetic */
+  UNIT_BYTES = 2097152,    /* of the matrix in a unit, if reading decides */
+  LEAST_ELEMENTS = 131072, /* of a matrix of several units */
+  DEPTH_STEP = 32,         /* the length of a block of the depth is a multiple of it */
   /* Of narrow matrices: */
   LINE_STEP =
       16, /* bytes that loops read at once; elements that a block of one scale is a multiple of */
