@@ -157,7 +157,7 @@ test('blocks of all sizes', async () => {
 test('units, blocks of the depth and lists of scales of several sizes', async () => {
   for (const [depth, columns] of [[1023, 33], [1024, 32], [1025, 31], [4096, 17], [5000, 48], [2048, 5], [8191, 5], [8192, 4],
     [8193, 3], [40, 4095], [40, 4096], [40, 4097], [256, 1030], [24, 9000],
-    [8, 16384], [9, 16400]]) {
+    [8, 16384], [9, 16384], [16, 16384], [9, 16400]]) {
     for (const turned of [false, true]) {
       if (depth > 2000 || columns > 8000) await check('f32', 1, depth, columns, { turned });
       await check('s8', 1, depth, columns, { turned, scale: 'column' });
