@@ -5,7 +5,7 @@
  * gzip finds repetitions within 32 kB only, and a module is 25 times as long. So the next function is always the one
  * that has most in common, for its length, with the functions just before it. A phrase counts the more, the fewer functions
  * have it. wasm-opt moves the functions, by temporary names.
- * Measured: 8 kB less to download, of which the weights of phrases bring 5 (2026-11).
+ * Measured: 8 kB less to download; if all phrases count the same, 3 kB less (2026-11).
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -22,13 +22,13 @@
 enum {
   MAX_VECTORS = 20,     /* real vectors; for more, packing is faster */
   VECTOR_BYTES = 32768, /* of all vectors, for a block of the depth */
-  FEW_VECTORS = 4,
-  SUM_BYTES = 65536,   /* of all vectors, for a block of columns. Longer rows are read in parts */
+  FEW_VECTORS = 4,      /* whose sums may leave the first cache, as reading whole rows gains more */
+  SUM_BYTES = 65536,    /* of all vectors, for a block of columns. Longer rows are read in parts */
   FIRST_BYTES = 16384, /* the same, of more than FEW_VECTORS: their sums fit into the first cache */
   MATRIX_BYTES = 16384,    /* of converted elements */
   CONVERTED_ROWS = 8,      /* converted at a time; or half as many columns */
-  READ_VECTORS = 2,        /* at most: reading decides the time, not arithmetic */
-  UNIT_BYTES = 2097152,    /* of the matrix in a unit, if reading decides */
+  READ_VECTORS = 2,        /* of at most as many, reading the matrix takes longer than arithmetic */
+  UNIT_BYTES = 2097152,    /* of the matrix in a unit, if reading takes longer */
   LEAST_ELEMENTS = 131072, /* of a matrix of several units */
   DEPTH_STEP = 32,         /* the length of a block of the depth is a multiple of it */
   /* Of narrow matrices: */

@@ -235,7 +235,7 @@ static bool add_added(const Users *users, const Instruction *sum, const Instruct
   added->number = -0.75 * large; /* a bias may be in the rest */
   added->min_kept = is_softmax ? -0.25 * large : 0;
   if (!set_hidden(sum, 0.75 * large, is_softmax ? 0.5 * large : 0, growth, out)) return false;
-  for (int i = 0; i + 1 < out->count; i++) { /* half of what is hidden is for biases */
+  for (int i = 0; i + 1 < out->count; i++) { /* a score and its bias take half of the bound each */
     if (out->conditions[i].kind == IS_FACTOR) continue;
     if (growth->last > out->conditions[i].number) return false;
     out->conditions[i].number = ldexp(growth->last, (int)--out->hides_below);
