@@ -10,6 +10,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { Client, Literal } from '../../bindings/index.mjs';
+import { afterPass } from '../support/passes.mjs';
 
 let client;
 before(async () => {
@@ -413,6 +414,44 @@ describe('masks that are looked at', () => {
       }
     }
   });
+});
+
+/** Prefill: masks that are added to the scores of many queries, [heads, queries, positions]. */
+describe('masks that are added to the scores of a prefill', () => {
+  const dims = [4, 150, 200], deep = 32;
+  const isBefore = (b) => b.broadcastInDim(b.iota('s32', 200), [150, 200], [1]).le(b.broadcastInDim(b.iota('s32', 150), [150, 200], [0]));
+  const number = (b, value) => b.constant(value, 'f32[]');
+  const all = (b, mask) => b.broadcastInDim(mask, dims, [1, 2]);
+  const FORMS = {
+    'the lowest number': (b, s) => s.add(all(b, b.where(isBefore(b), number(b, 0), number(b, lowest)))),
+    '-1e9': (b, s) => s.add(all(b, b.where(isBefore(b), number(b, 0), number(b, -1e9)))),
+    '-1e4 of valid positions': (b, s, valid) => s.add(b.broadcastInDim(b.constant(1, 'f32[]').sub(b.convertElementType(valid, 'f32')).mul(-1e4), dims, [2])),
+    'subtracted': (b, s) => s.sub(all(b, b.where(isBefore(b), number(b, 0), number(b, 1e30)))),
+    'both': (b, s, valid) => s.add(all(b, b.where(isBefore(b).and(b.broadcastInDim(valid, [150, 200], [1])), number(b, 0), number(b, lowest)))),
+    'a bias': (b, s) => s.add(all(b, b.convertElementType(b.broadcastInDim(b.iota('s32', 200), [150, 200], [1]), 'f32').mul(-0.01))).add(all(b, b.where(isBefore(b), number(b, 0), number(b, lowest)))),
+  };
+  for (const [name, form] of Object.entries(FORMS)) {
+    for (const type of ['f32', 'bf16']) {
+      test(`${name}, ${type}`, async () => {
+        const b = client.builder('m');
+        const [q, k, valid] = [`${type}[4,150,${deep}]`, `${type}[4,200,${deep}]`, 'pred[200]'].map((of, i) => b.parameter(i, of));
+        const scores = b.einsum('hqd,hkd->hqk', [q, k].map((x) => b.convertElementType(x, 'f32'))).mul(0.125);
+        const module = b.build(b.softmax(form(b, scores, valid)));
+        assert.match(afterPass(module.toString(), 'limit-products'), /limited_/);
+        const sides = await Promise.all([[], ['limit-products']].map((disable) => client.compile(module, { disable })));
+        const keep = new Literal('pred[200]', Uint8Array.from({ length: 200 }, (_, i) => Number(i >= 20 && i < 77)));
+        for (const special of [1, 1e3, 1e6, 1e9, 1e30, 3e38, Infinity, NaN]) {
+          for (const inQueries of [false, true]) {
+            const args = [150, 200].map((n, i) => wave(`f32[4,${n},${deep}]`, i));
+            args[inQueries ? 0 : 1].data.set([special, -special], 5 * deep * 31);
+            const results = await Promise.all(sides.map((side) => side.execute([...args.map((x) => x.convert(type)), keep])));
+            assert.deepEqual(results[0][0].data, results[1][0].data, `${special}`);
+          }
+        }
+        for (const side of sides) side.dispose();
+      });
+    }
+  }
 });
 
 describe('bounded-arrays', () => {

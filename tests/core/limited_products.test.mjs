@@ -45,7 +45,7 @@ ENTRY e { x = f32[${HEADS},${queries},${DEPTH}] parameter(0)
 
 /** Whether products are limited by a comparison of positions; by what a mask holds. */
 const limits = (text) => /limited_/.test(afterPass(text, 'limit-products') ?? '') && !looks(text);
-const looks = (text) => / s32\[\] reduce\(select/.test(afterPass(text, 'limit-products') ?? '');
+const looks = (text) => / s32\[\d*\]\S* reduce\(select/.test(afterPass(text, 'limit-products') ?? '');
 
 async function results(text, args, options) {
   const executable = await client.compile(client.parseHlo(text), options);
@@ -355,10 +355,10 @@ ENTRY e { x = f32[2,64] parameter(0)
     assert.deepEqual(await results(text, args), await results(text, args, { disable: ['limit-products'] }));
   });
 
-  test('a mask of each score is not looked at', () => {
-    for (const [shape, m, depth] of [['8,300', '8,300', 600]]) {
+  test('masks of each score are looked at beside a deep product', () => {
+    for (const [shape, m, depth, isLooked] of [['80,300', '80,300', 40, false], ['80,300', '80,300', 80, true], ['80,300', '300', 40, true], ['1,300', '1,300', 20, true]]) {
       const [rows, columns] = shape.split(',');
-      assert.ok(!looks(`HloModule m
+      assert.equal(looks(`HloModule m
 ENTRY e { x = f32[${rows},${depth}] parameter(0)
   k = f32[${columns},${depth}] parameter(1)
   m = pred[${m}] parameter(2)
@@ -366,7 +366,49 @@ ENTRY e { x = f32[${rows},${depth}] parameter(0)
   s = f32[${shape}] dot(x, k), lhs_contracting_dims={1}, rhs_contracting_dims={1}
   z = f32[] constant(0)
   c = f32[${shape}] broadcast(z), dimensions={}
-  ROOT r = f32[${shape}] select(p, s, c) }`));
+  ROOT r = f32[${shape}] select(p, s, c) }`), isLooked, `${m} of depth ${depth}`);
+    }
+  });
+
+  test('a mask that is made before a loop', async () => {
+    for (const [mask, direction] of [['c', 'LT'], ['c', 'GE'], ['r', 'LE']]) {
+      const text = `HloModule m
+body { s = (s32[], f32[4,90,24], f32[4,90,24], pred[90,90]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[4,90,24] get-tuple-element(s), index=1
+  k = f32[4,90,24] get-tuple-element(s), index=2
+  m = pred[90,90] get-tuple-element(s), index=3
+  d = f32[4,90,90] dot(x, k), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={2}
+  p = pred[4,90,90] broadcast(m), dimensions={1,2}
+  z = f32[] constant(0)
+  zs = f32[4,90,90] broadcast(z), dimensions={}
+  w = f32[4,90,90] select(p, d, zs)
+  a = f32[4,90,90] tanh(w)
+  y = f32[4,90,24] dot(a, k), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={1}
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  ROOT t = (s32[], f32[4,90,24], f32[4,90,24], pred[90,90]) tuple(j, y, k, m) }
+cond { s = (s32[], f32[4,90,24], f32[4,90,24], pred[90,90]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(12)
+  ROOT c = pred[] compare(i, n), direction=LT }
+ENTRY e { x = f32[4,90,24] parameter(0)
+  k = f32[4,90,24] parameter(1)
+  n = s32[] parameter(2)
+  ns = s32[90,90] broadcast(n), dimensions={}
+  r = s32[90,90] iota(), iota_dimension=0
+  c = s32[90,90] iota(), iota_dimension=1
+  o = s32[90,90] add(${mask === 'c' ? 'ns, ns' : 'c, ns'})
+  m = pred[90,90] compare(${mask}, o), direction=${direction}
+  z = s32[] constant(0)
+  t = (s32[], f32[4,90,24], f32[4,90,24], pred[90,90]) tuple(z, x, k, m)
+  w = (s32[], f32[4,90,24], f32[4,90,24], pred[90,90]) while(t), condition=cond, body=body
+  ROOT r2 = f32[4,90,24] get-tuple-element(w), index=1 }`;
+      assert.ok(looks(text), `${mask} ${direction}`);
+      for (const n of [0, 3, 20, -7, 90]) {
+        const args = [new Literal('f32[4,90,24]', whole(4 * 90 * 24, 1)), new Literal('f32[4,90,24]', whole(4 * 90 * 24, 2)), new Literal('s32[]', Int32Array.of(n))];
+        assert.deepEqual(await results(text, args), await results(text, args, { disable: ['limit-products'] }));
+      }
     }
   });
 });
@@ -442,10 +484,10 @@ ENTRY e { x = ${type}[${x}] parameter(0)
   ROOT masked = f32[${dims}] ${select} }`;
   }
 
-  async function check(mask, form) {
+  async function check(mask, form, isLimited = limits) {
     const { queries, length, type, shared = 1, turned } = form;
     const text = causal(mask, form);
-    assert.ok(limits(text), JSON.stringify(form));
+    assert.ok(isLimited(text), JSON.stringify(form));
     const x = whole(2 * shared * queries * DEPTHS, 1), k = whole(2 * length * DEPTHS, 2);
     k[(length - 70) * DEPTHS + 3] = NaN; // rows that keep this column are NaN there
     k[(length + 30) * DEPTHS + 3] = Infinity; // of the second head
@@ -474,6 +516,53 @@ ENTRY e { x = ${type}[${x}] parameter(0)
       await check(mask, { queries: 130, length: 290, type: 'bf16', turned: true });
       await check(mask, { queries: 45, length: 170, type: 'f32', shared: 3 });
       await check(mask, { queries: 12, length: 200, type: 'f32' }); // streamed
+    });
+  }
+
+  /** Masks that the program looks at: each row keeps other columns. */
+  const LOOKED_AT = {
+    'floats': {
+      lines: `rf = f32[M] convert(r)\n cf = f32[M] convert(c)\n nf = f32[M] convert(n)\n a = f32[M] add(rf, nf)
+        q = pred[M] compare(cf, a), direction=LE`,
+      keeps: (i, t, n) => t <= Math.fround(i + Math.fround(n)),
+    },
+    'numbers that are compared': {
+      lines: `a = pred[M] compare(c, r), direction=LE\n zero = f32[] constant(0)\n z = f32[M] broadcast(zero), dimensions={}
+        low = f32[] constant(-2e38)\n l = f32[M] broadcast(low), dimensions={}\n b = f32[M] select(a, z, l)
+        half = f32[] constant(-1e38)\n halves = f32[M] broadcast(half), dimensions={}\n q = pred[M] compare(b, halves), direction=GE`,
+      keeps: (i, t) => t <= i,
+    },
+    'a part of each row': {
+      lines: `a = pred[M] compare(c, r), direction=LE\n seven = s32[] constant(7)\n s7 = s32[M] broadcast(seven), dimensions={}
+        rest = s32[M] remainder(c, s7)\n b = pred[M] compare(rest, n), direction=EQ\n q = pred[M] and(a, b)`,
+      keeps: (i, t, n) => t <= i && t % 7 === n,
+      isLimited: limits,
+    },
+    'three times as steep': {
+      lines: `few = s32[] constant(3)\n twos = s32[M] broadcast(few), dimensions={}\n a = s32[M] multiply(r, twos)\n b = s32[M] add(a, n)
+        q = pred[M] compare(c, b), direction=LT`,
+      keeps: (i, t, n) => t < ((3 * i + n) | 0),
+    },
+    'against the diagonal': {
+      lines: 'a = s32[M] add(r, c)\n q = pred[M] compare(a, n), direction=LT', keeps: (i, t, n) => ((i + t) | 0) < n,
+    },
+    'blocks beside the diagonal': {
+      lines: `many = s32[] constant(40)\n m = s32[M] broadcast(many), dimensions={}\n rd = s32[M] divide(r, m)\n cd = s32[M] divide(c, m)
+        q = pred[M] compare(cd, rd), direction=EQ`,
+      keeps: (i, t) => Math.floor(i / 40) === Math.floor(t / 40),
+    },
+    'one column of every second row': {
+      lines: `few = s32[] constant(2)\n twos = s32[M] broadcast(few), dimensions={}\n odd = s32[M] remainder(r, twos)\n z = s32[M] subtract(r, r)
+        a = pred[M] compare(odd, z), direction=EQ\n b = pred[M] compare(c, n), direction=EQ\n q = pred[M] and(a, b)`,
+      keeps: (i, t, n) => i % 2 === 0 && t === n,
+    },
+  };
+  for (const [name, mask] of Object.entries(LOOKED_AT)) {
+    test(`looked at: ${name}`, async () => {
+      const isLimited = mask.isLimited ?? looks;
+      await check(mask, { queries: 150, length: 200, type: 'f32', shared: 2 }, isLimited);
+      await check(mask, { queries: 45, length: 170, type: 'bf16', shared: 3 }, isLimited);
+      await check(mask, { queries: 3, length: 200, type: 'f32', shared: 2 }, isLimited);
     });
   }
 

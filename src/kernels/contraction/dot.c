@@ -290,7 +290,8 @@ static void find_limit(DotPlan *p, const Contraction *c, const Instruction *oute
   }
 }
 
-/* Reads the range of used columns in the first row: its end, and, if there are two numbers, its begin. */
+/* Reads the range of used columns in the first row: its end, and, if there are more numbers, its begin; then the end and the begin
+** of what all rows use. */
 static void read_limits(const DotPlan *p, const KernelCall *call, Diagonal *diagonal) {
   const Shape *shape = call->instruction->operands[p->limit]->shape;
   const uint8_t *numbers = call->operands[p->limit];
@@ -298,7 +299,13 @@ static void read_limits(const DotPlan *p, const KernelCall *call, Diagonal *diag
   int64_t columns = diagonal->column.size, rows = diagonal->row.size;
   diagonal->end = min_i64(max_i64(scalar_load(shape->type, numbers, 0).i, -rows), columns);
   diagonal->begin = -rows;
+  diagonal->first = 0;
+  diagonal->last = columns;
   if (shape_elements(shape) == 1) return;
+  if (shape_elements(shape) == 4) {
+    diagonal->last = min_i64(max_i64(scalar_load(shape->type, numbers, 2).i, 0), columns);
+    diagonal->first = max_i64(scalar_load(shape->type, numbers, 3).i, 0);
+  }
   int64_t begin = scalar_load(shape->type, numbers, 1).i;
   /* Where begin + row exceeds s32, the program's sum may have wrapped. */
   if (begin > -rows && begin <= INT32_MAX - rows) diagonal->begin = begin;
@@ -319,10 +326,11 @@ static int64_t set_limit(const DotPlan *p, const KernelCall *call, Contraction *
   c->diagonal = diagonal;
   Axis *axis = limited_axis(p, c);
   if (!axis) return 0;
-  int64_t end = max_i64(diagonal->end + diagonal->row.size - 1, 0), begin = 0;
+  int64_t end = max_i64(min_i64(diagonal->end + diagonal->row.size - 1, diagonal->last), 0);
   axis->size = min_i64(round_up(end, COLUMNS_AT_ONCE), axis->size);
   if (p->plan.way == BY_TILES) return 0; /* panels that are packed beforehand are numbered */
-  begin = min_i64(max_i64(diagonal->begin, 0), axis->size) / COLUMNS_AT_ONCE * COLUMNS_AT_ONCE;
+  int64_t begin = min_i64(max_i64(diagonal->begin, diagonal->first), axis->size);
+  begin = begin / COLUMNS_AT_ONCE * COLUMNS_AT_ONCE;
   axis->size -= begin;
   for (int o = LHS; o <= OUT; o++) c->array[o].base += begin * axis->stride[o];
   return begin;

@@ -328,8 +328,10 @@ static void find_positions(const Diagonal *diagonal, const size_t *out, int64_t 
 /* Whether some elements of a panel of rows and a panel of columns are used. */
 static bool is_used(const Diagonal *diagonal, Position rows, Position columns) {
   int64_t first_row = rows.row.begin + columns.row.begin, last_row = rows.row.end + columns.row.end;
-  return rows.column.begin + columns.column.begin < diagonal->end + last_row &&
-         rows.column.end + columns.column.end >= diagonal->begin + first_row;
+  int64_t first = rows.column.begin + columns.column.begin;
+  int64_t last = rows.column.end + columns.column.end;
+  return first < min_i64(diagonal->end + last_row, diagonal->last) &&
+         last >= max_i64(diagonal->begin + first_row, diagonal->first);
 }
 
 /* Returns the range from the first panel of rows that has used elements to the last one. */
