@@ -79,8 +79,8 @@ typedef struct Dimension {
   int64_t stride, size;
 } Dimension;
 
-/* The used part of a result: columns in [begin, end), which moves by one with each row, and in [first, last). Other elements may have
-** any values. */
+/* The used part of a result: columns in [first, last) and in [begin, end), which moves by one with each row. Other elements may
+** have any values. */
 typedef struct Diagonal {
   Dimension column, row; /* a row of size 1: the range does not move */
   int64_t begin, end;

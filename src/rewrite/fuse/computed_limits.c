@@ -37,7 +37,8 @@
 ** Test: "masks that are added" in core/bounded_arrays.test.mjs. */
 /* Threshold MIN_LOGARITHM: exp(-2^12 / 4) is 0, in f64, too. Test: "masks that are added" in core/bounded_arrays.test.mjs. */
 /* Threshold MIN_WORK, ELEMENT_WORK: multiply-adds for an element that is looked at, and in the time of an element that is read.
-** They decide about speed; results are the same. Test: "masks of each score" in core/limited_products.test.mjs. */
+** They decide about speed; results are the same.
+** Test: "masks of each score are looked at beside a deep product" in core/limited_products.test.mjs. */
 enum {
   MAX_STEPS = 16,
   MAX_SEARCHED = 64,

@@ -6,9 +6,9 @@
 **     and(..., iota >= begin)                      a window: the dot does not compute the positions before it, either
 **
 ** where f is element-wise or moves dimensions, and nothing else reads the scores. The dot becomes a fusion of it with one
-** more operand, n or (n, begin), or those of a diagonal and of all rows, which its computation does not read. `used_dimension` says which dimension of the result
-** has the columns, and `used_diagonal`, which one has the rows of a causal mask. The select drops all other scores, so
-** they may hold anything, even if the operands have infinities or NaNs there.
+** more operand: n or (n, begin), or (n, begin) of a diagonal and then of all rows. Its computation does not read that.
+** `used_dimension` says which dimension of the result has the columns, and `used_diagonal`, which one has the rows of a causal
+** mask. The select drops all other scores, so they may hold anything, even if the operands have infinities or NaNs there.
 **
 ** The second product, of weights that are 0 where they are masked, is not limited: 0 times an infinity or a NaN is a NaN.
 ** Its kernel finds zeros as it runs; bounded_arrays.c lets it skip what they multiply.
@@ -23,39 +23,6 @@
 
 /* Threshold MIN_ELEMENTS, MAX_STEPS. Test: "limit-products" in core/limited_products.test.mjs. */
 enum { MIN_ELEMENTS = 4096, MAX_STEPS = 16 };
-
-/* Returns the dimension of x that the operand's dimension becomes; -1 if none. */
-static int dimension_after(const Instruction *x, int dimension) {
-  switch (x->opcode) {
-  case HLO_RESHAPE: return same_dimension(x->operands[0]->shape, dimension, x->shape);
-  case HLO_COPY: return dimension;
-  case HLO_TRANSPOSE:
-    for (int d = 0; d < x->shape->rank; d++) {
-      if (x->a->dimensions.items[d] == dimension) return d;
-    }
-    return -1;
-  default:
-    return opcode_is_elementwise(x->opcode) && shape_is_array(x->shape) &&
-                   shape_same_dims(x->shape, x->operands[0]->shape)
-               ? dimension
-               : -1;
-  }
-}
-
-/* ---- Products ---- */
-
-bool place_after(const Instruction *user, Place *place) {
-  bool diagonal = place->row != ABSENT;
-  if (user->opcode == HLO_SELECT) return true;
-  place->column = dimension_after(user, place->column);
-  if (diagonal) place->row = dimension_after(user, place->row);
-  return place->column != ABSENT && (!diagonal || place->row != ABSENT);
-}
-
-const Instruction *only_user(const Users *users, const Instruction *x) {
-  bool is_only = users->count[x->id] == 1 && x != x->parent->root;
-  return is_only ? users->lists[x->id][0] : NULL;
-}
 
 /* Finds the limit of a dot's used columns. place.row: ABSENT if it is to be one without the row. */
 static bool find_used(const Users *users, const Instruction *dot, Place place, Limit *out) {
@@ -94,36 +61,6 @@ static Instruction *count_of(Computation *computation, const Limit *limit, bool 
   n = computation_add(computation, HLO_CONVERT, number->shape, &n, 1, NULL);
   n = computation_add(computation, HLO_MINIMUM, n->shape, (Instruction *[]){n, max}, 2, NULL);
   return computation_add(computation, HLO_ADD, n->shape, (Instruction *[]){n, number}, 2, NULL);
-}
-
-Instruction *list_of_limits(Instruction *const *numbers, int count) {
-  enum { MAX_COUNT = 4 };
-  Computation *c = numbers[0]->parent;
-  Arena *arena = c->module->arena;
-  int64_t one = 1, size = count;
-  Instruction *parts[MAX_COUNT];
-  for (int i = 0; i < count; i++) parts[i] = computation_add_reshape(c, numbers[i], 1, &one);
-  const Attributes *a =
-      ATTRIBUTES(.dimensions = {1, arena_copy(arena, &(int64_t){0}, sizeof(int64_t))});
-  return computation_add(c, HLO_CONCATENATE, shape_make(arena, S64, 1, &size, NULL), parts, count,
-                         a);
-}
-
-void limit_product(Instruction *dot, Instruction *n, Place place, int hides_below) {
-  Module *module = dot->parent->module;
-  Computation *fused =
-      module_add_computation(module, arena_printf(module->arena, "limited_%s", dot->name));
-  Instruction *operands[] = {dot->operands[0], dot->operands[1], n}, *parameters[3];
-  for (int i = 0; i < 3; i++) {
-    parameters[i] = computation_add_parameter(fused, i, operands[i]->shape, NULL);
-  }
-  instruction_attributes(parameters[2])->derived.is_limit = true;
-  fused->root = computation_add(fused, HLO_DOT, dot->shape, parameters, 2, dot->a);
-  instruction_become(dot, HLO_FUSION, operands, 3,
-                     ATTRIBUTES(.calls = fused, .fusion_kind = FUSION_OUTPUT,
-                                .derived = {.used_dimension = place.column + 1,
-                                            .used_diagonal = place.row + 1,
-                                            .hides_below = hides_below}));
 }
 
 /* Finds the limit of a dot with these columns: one with any dimension as the row, or one without. */

@@ -1,16 +1,12 @@
 /*
-** Products whose results are not all used: what limit_products.c and computed_limits.c share.
+** Products whose results are not all used: limit_products.c finds them by comparisons, computed_limits.c by other masks, and
+** limited_dots.c makes them.
 */
 #ifndef XLA_REWRITE_FUSE_LIMIT_PRODUCTS_H
 #define XLA_REWRITE_FUSE_LIMIT_PRODUCTS_H
 
-#include "rewrite/base/users.h"
 #include "rewrite/fuse/masks.h"
 
-/* Returns the only instruction that reads x, if x is not the computation's result; else NULL. */
-const Instruction *only_user(const Users *users, const Instruction *x);
-/* Moves a place from an array to its user. Returns false if it has no such dimensions, of both or of the column alone. */
-bool place_after(const Instruction *user, Place *place);
 /* Returns an array of numbers of s64. */
 Instruction *list_of_limits(Instruction *const *numbers, int count);
 /* Turns a dot into a limited product. n: the used columns. hides_below: Derived */

@@ -10,7 +10,8 @@
 /* Threshold MAX_STEPS. Test: "limit-products" in core/limited_products.test.mjs. */
 enum { MAX_STEPS = 16 };
 
-int same_dimension(const Shape *from, int dimension, const Shape *to) {
+/* Returns the dimension of the same size with as many elements after it; -1 if there is none. */
+static int same_dimension(const Shape *from, int dimension, const Shape *to) {
   int64_t after = 1, found = 1;
   for (int d = from->rank - 1; d > dimension; d--) after *= from->dims[d];
   for (int d = to->rank - 1; d >= 0; found *= to->dims[d--]) {
@@ -44,6 +45,37 @@ bool move_place(const Instruction *x, Place *place) {
     *d = before;
   }
   return true;
+}
+
+/* Returns the dimension of x that the operand's dimension becomes; -1 if none. */
+static int dimension_after(const Instruction *x, int dimension) {
+  switch (x->opcode) {
+  case HLO_RESHAPE: return same_dimension(x->operands[0]->shape, dimension, x->shape);
+  case HLO_COPY: return dimension;
+  case HLO_TRANSPOSE:
+    for (int d = 0; d < x->shape->rank; d++) {
+      if (x->a->dimensions.items[d] == dimension) return d;
+    }
+    return -1;
+  default:
+    return opcode_is_elementwise(x->opcode) && shape_is_array(x->shape) &&
+                   shape_same_dims(x->shape, x->operands[0]->shape)
+               ? dimension
+               : -1;
+  }
+}
+
+bool place_after(const Instruction *user, Place *place) {
+  bool diagonal = place->row != ABSENT;
+  if (user->opcode == HLO_SELECT) return true;
+  place->column = dimension_after(user, place->column);
+  if (diagonal) place->row = dimension_after(user, place->row);
+  return place->column != ABSENT && (!diagonal || place->row != ABSENT);
+}
+
+const Instruction *only_user(const Users *users, const Instruction *x) {
+  bool is_only = users->count[x->id] == 1 && x != x->parent->root;
+  return is_only ? users->lists[x->id][0] : NULL;
 }
 
 bool moves_elements(const Instruction *x) {

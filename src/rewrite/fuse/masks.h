@@ -5,7 +5,7 @@
 #ifndef XLA_REWRITE_FUSE_MASKS_H
 #define XLA_REWRITE_FUSE_MASKS_H
 
-#include "hlo/ir/module.h"
+#include "rewrite/base/users.h"
 
 enum { ABSENT = -1 };
 
@@ -26,13 +26,15 @@ typedef struct Limit {
       number; /* `before` is added to the scalar in its type, which may wrap; then `number` */
 } Limit;
 
-/* Returns the dimension of the same size with as many elements after it; -1 if there is none. */
-int same_dimension(const Shape *from, int dimension, const Shape *to);
 /* Finds a limit, with or without the row: the mask equals `wanted` only at columns below it, or, if out->is_lower, not below. */
 bool find_limit(const Instruction *mask, Place place, bool wanted, bool diagonal, Limit *out);
 /* Whether x only moves elements, or repeats them; and moves a place from such an x to its operand. */
 bool moves_elements(const Instruction *x);
 bool move_place(const Instruction *x, Place *place);
+/* Moves a place from an array to its user. Returns false if it has no such dimensions, of both or of the column alone. */
+bool place_after(const Instruction *user, Place *place);
+/* Returns the only instruction that reads x, if x is not the computation's result; else NULL. */
+const Instruction *only_user(const Users *users, const Instruction *x);
 /* Returns the array that an invariant element of a loop's state is; NULL if x is something else. */
 const Instruction *before_loop(const Instruction *x, Instruction *const *callers);
 /* Lists the callers of all computations. */
