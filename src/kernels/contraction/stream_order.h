@@ -34,8 +34,8 @@ enum {
   /* Of narrow matrices: */
   LINE_STEP =
       16, /* bytes that loops read at once; elements that a block of one scale is a multiple of */
-  MAX_SCALED = 256, /* elements of the depth that have one scale */
-  MAX_SCALES = 4096 /* in a list */
+  MAX_SCALED = 256,  /* elements of the depth that have one scale */
+  MAX_SCALES = 16384 /* in a list: as many as sums of a row */
 };
 
 /* ---- What all units share ---- */
