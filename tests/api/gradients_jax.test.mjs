@@ -76,6 +76,19 @@ describe("second derivatives equal JAX's", () => {
   }
 });
 
+describe("third derivatives equal JAX's", () => {
+  for (const { name, program, wrt, third, ...values } of FUNCTIONS.filter((f) => f.third)) {
+    test(name, async () => {
+      let module = await client.parseStableHlo(program);
+      for (let i = 0; i < 3; i++) module = client.vjp(module, { wrt });
+      const executable = await client.compile(module);
+      const args = [...values.arguments, ...values.cotangents, ...values.tangents, ...values.tangents];
+      const results = await executable.execute(args.map((value, i) => argument(module.parameters[i].shape, value)));
+      third.forEach((wanted, i) => assertClose(results[i], wanted, `result ${i}`));
+    });
+  }
+});
+
 test("sinc's slope near 0 is -pi^2 x / 3", async () => {
   const { program } = FUNCTIONS.find(({ name }) => name === 'special sinc float32');
   const executable = await client.compile(client.vjp(await client.parseStableHlo(program)));

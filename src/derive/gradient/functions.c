@@ -187,7 +187,7 @@ const KnownFunction *kept_function(const Instruction *call) {
 /* ---- Calls that stay ---- */
 
 static bool is_float_array(const Shape *shape, const Shape *like) {
-  return (shape->type == F32 || shape->type == F64) && shape->type == like->type &&
+  return type_is_floating(shape->type) && type_bits(shape->type) > 8 && shape->type == like->type &&
          !shape->dynamic && (shape->rank == 0 || shape_same_dims(shape, like));
 }
 

@@ -271,15 +271,18 @@ static void linearize_geev(WorkingComputation *working, Instruction *x) {
 
 /* ---- Singular values ---- */
 
-/* The part of dU that lies outside the columns of U: (dA V - U U^H dA V) / s. */
+/* The part of dU that lies outside the columns of U: (dA V - U U^H dA V) / s, and 0 where s is 0: the matrix does not determine
+** that column, and sums of the others, such as norms, do not depend on it. */
 static Instruction *outside(WorkingComputation *working, Instruction *u, Instruction *product,
                             Instruction *s) {
   Instruction *inside =
       matrix_product(working, u, matrix_product(working, matrix_adjoint(working, u), product));
+  Maker *m = &working->m;
+  Instruction *is_zero = make_compare(m, COMPARE_EQ, s, make_zeros(m, s->shape));
+  s = make_select(m, is_zero, make_number(m, s->shape, __builtin_inf()), s);
   Instruction *columns = matrix_of_columns(working, s, product->shape);
-  return make_binary(&working->m, HLO_DIVIDE,
-                     make_binary(&working->m, HLO_SUBTRACT, product, inside),
-                     make_convert(&working->m, columns, product->shape->type));
+  return make_binary(m, HLO_DIVIDE, make_binary(m, HLO_SUBTRACT, product, inside),
+                     make_convert(m, columns, product->shape->type));
 }
 
 /* s_j / (s_i + s_j), and 0 if both are 0. */

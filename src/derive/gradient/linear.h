@@ -72,7 +72,8 @@ typedef struct SelectFacts {
   int region,
       position; /* the region that it was added to last, and its index there; -1: a leaf of it */
   enum { POLE_UNKNOWN, NO_POLE, HAS_POLE } pole; /* of the slope of an element-wise instruction */
-  bool guarded; /* a product of a cotangent 0 with this instruction's slope is 0 */
+  bool
+      guarded; /* a product of a cotangent 0 with an infinite slope is 0, here and in the operands */
 } SelectFacts;
 
 /* Facts about an instruction of the working computation, by its id. */
@@ -164,6 +165,9 @@ bool linear_transpose(WorkingComputation *working);
 
 /* ---- selects.c ---- */
 
+/* Guards the operands of x, an instruction of an element-wise expression below a select: where their cotangents are 0, so
+** are the products with slopes. */
+void guard_operands(WorkingComputation *working, const Instruction *x);
 /* Returns the product of a cotangent and the slope of x, or 0 if x is guarded and the cotangent 0. */
 Instruction *guard_product(WorkingComputation *working, const Instruction *x, Instruction *ct,
                            Instruction *product);

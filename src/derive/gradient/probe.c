@@ -304,7 +304,8 @@ static bool make_slopes(Probe *p, bool calls) {
 static bool agrees(const Probe *p, int point, const double *values, double slope, int *seen) {
   double x = fabs(p->points[point][p->f->operands - 1]);
   double difference = (values[2] - values[0]) / (2 * p->step * x), size = fabs(values[1]);
-  double rounding = ldexp(16, -type_mantissa_bits(p->type)) / p->step;
+  double units = type_bits(p->type) < 32 ? 2 : 16; /* in the last place */
+  double rounding = ldexp(units, -type_mantissa_bits(p->type)) / p->step;
   double tolerance = 0.01 * fabs(slope) + rounding * size / x;
   *seen += x * fabs(slope) > 0.02 * size;
   return fabs(difference - slope) <= tolerance;
@@ -313,12 +314,16 @@ static bool agrees(const Probe *p, int point, const double *values, double slope
 /* Copies `function` for small arrays, and fills in what does not depend on points. */
 static bool probe_begin(Probe *p, const KnownFunction *f, Computation *function) {
   const Shape *shape = function->parameters[f->operands - 1]->shape;
+  int digits = type_mantissa_bits(shape->type);
   *p = (Probe){.f = f,
                .module = function->module,
                .type = shape->type,
                .runs = shape_elements(shape) < SIDES ? SIDES : 1,
                .function = function,
-               .step = shape->type == F32 ? 0x1p-8 : 0x1p-13};
+               .step = ldexp(1, -(digits < 8    ? 3
+                                  : digits < 11 ? 5
+                                  : digits < 24 ? 8
+                                                : 13))};
   for (int i = 0; i < POINTS; i++) {
     for (int k = 0; k < f->operands; k++) p->points[i][k] = f->points[i][k];
   }

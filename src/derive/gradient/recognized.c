@@ -296,7 +296,8 @@ static void linearize_sinc(WorkingComputation *working, Instruction *select) {
                   y, t));
 }
 
-/* |x| <= 8 ? (u - v) / 2 : w, where u ends with the last coefficient of bessel_i0e: the slope at 0 is 0, as of JAX's rule. */
+/* |x| <= 8 ? (u - v) / 2 : w, where u ends with the last coefficient of bessel_i0e: the slope at 0 is 0, and its
+** derivative 1/2, as of JAX's rule. */
 static void linearize_i0e(WorkingComputation *working, Instruction *select) {
   const Instruction *p = select->operands[0], *half = select->operands[1];
   if (p->opcode != HLO_COMPARE || p->a->direction != COMPARE_LE ||
@@ -316,10 +317,12 @@ static void linearize_i0e(WorkingComputation *working, Instruction *select) {
     Instruction *t = tangent_of(working, select->operands[1 + k]);
     ts[k] = t ? t : make_zeros(&working->m, select->shape);
   }
-  Instruction *zeros = make_zeros(&working->m, x->shape),
-              *t = make_select(&working->m, select->operands[0], ts[0], ts[1]);
+  Instruction *by_x = tangent_of(working, x);
+  if (!by_x) return;
+  Instruction *operands[] = {x, make_select(&working->m, select->operands[0], ts[0], ts[1])};
   set_tangent(working, select,
-              make_select(&working->m, make_compare(&working->m, COMPARE_EQ, x, zeros), zeros, t));
+              add_named_formula(working, "x == 0 ? (x == 0 ? x : 0) * 0.5 * t : y",
+                                &(FormulaNames){x->shape, operands, .tangent = by_x}));
 }
 
 void linearize_select(WorkingComputation *working, Instruction *select) {

@@ -19,8 +19,8 @@
 
 /* Threshold MAX_LEAVES: tangents whose slopes are computed. Test: "a branch that is not taken adds no NaN" in
 ** api/gradients.test.mjs. */
-/* Threshold MAX_REGION: instructions of a region; those beyond it are transposed as usual. Test: "long chains below a
-** select take no time and no stack" in api/gradients.test.mjs. */
+/* Threshold MAX_REGION: instructions of a region; in a larger one, products are guarded as where many tangents come in. Test:
+** "long chains below a select take no time and no stack" in api/gradients.test.mjs. */
 /* Threshold MAX_LOOKED: instructions of a factor that are looked at; a factor of more instructions counts as infinite.
 ** Test: "factors of many operations below a select" in api/gradients.test.mjs. */
 enum { MAX_LEAVES = 4, MAX_REGION = 1024, MAX_LOOKED = 64 };
@@ -218,6 +218,12 @@ static void add_by_slope(const SelectRegion *r, Instruction *leaf, Instruction *
   add_cotangent(working, leaf, guarded ? mask_product(working, ct, product) : product);
 }
 
+void guard_operands(WorkingComputation *working, const Instruction *x) {
+  for (int k = 0; k < x->operand_count && is_inside(working, x); k++) {
+    facts_of(working, x->operands[k])->select.guarded = true;
+  }
+}
+
 void transpose_select(WorkingComputation *working, Instruction *x, Instruction *const *ct) {
   Instruction *const *of = x->operands, *zeros = make_zeros(&working->m, x->shape);
   Instruction *then =
@@ -232,17 +238,14 @@ void transpose_select(WorkingComputation *working, Instruction *x, Instruction *
     for (int i = 0; i < r.leaf_count; i++) add_by_slope(&r, r.leaves[i], masked);
     return;
   }
-  for (int i = 0; r.may_be_infinite && i < r.count; i++) {
-    facts_of(working, r.items[i])->select.guarded |= has_pole(working, r.items[i]);
-  }
+  if (r.may_be_infinite || r.visited > MAX_REGION) guard_operands(working, x);
   if (then) add_cotangent(working, of[1], then);
   if (other) add_cotangent(working, of[2], other);
 }
 
 Instruction *guard_product(WorkingComputation *working, const Instruction *x, Instruction *ct,
                            Instruction *product) {
-  bool guarded = facts_of(working, x)->select.guarded;
-  if (!guarded && working->d->guarded) guarded = has_pole(working, x);
-  if (!guarded || type_kind(ct->shape->type) != KIND_FLOAT) return product;
-  return mask_product(working, ct, product);
+  bool guarded = facts_of(working, x)->select.guarded || working->d->guarded;
+  bool may_mask = guarded && type_kind(ct->shape->type) == KIND_FLOAT && has_pole(working, x);
+  return may_mask ? mask_product(working, ct, product) : product;
 }

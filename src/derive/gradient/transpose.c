@@ -11,6 +11,7 @@ static void transpose(WorkingComputation *working, Instruction *x) {
   for (int i = 0; i < shape_leaves(x->shape); i++) any |= facts.cotangents[i] != NULL;
   Transposition *rule = facts.transpose ? facts.transpose : derivative_rules[x->opcode].transpose;
   if (any && !rule) no_derivative(working, x, "has no transposition");
+  if (facts.select.guarded) guard_operands(working, x);
   if (any && rule) rule(working, x, facts.cotangents);
 }
 

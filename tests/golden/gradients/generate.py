@@ -6,8 +6,8 @@ With a pattern, only functions whose name it matches are made again, and the oth
 
 A list of { name, program (StableHLO), arguments, wrt (numbers of the arguments of floating-point type), tangents (of
 these), jvp (the tangents of the results), cotangents (of the results), vjp (those of the arguments) }; those of
-functions.py and exported ones have second, too: the tangents of vjp's results, with these tangents of the arguments. Arrays are
-{ shape, data }, row-major. A complex number is two numbers, and numbers that JSON does not have are strings. jvp and
+functions.py and exported ones have second, too: the tangents of vjp's results, with these tangents of the arguments. Some have
+third, vjp of vjp of vjp, whose other cotangents are the tangents. Arrays are { shape, data }, row-major. A complex number is two numbers, and numbers that JSON does not have are strings. jvp and
 vjp are null where JAX refuses.
 """
 
@@ -31,7 +31,7 @@ from others import OTHERS  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
 from rows import ROWS  # noqa: E402
 from rules import rule_cases  # noqa: E402
-from special import SPECIAL  # noqa: E402
+from special import SPECIAL, THIRD  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -92,6 +92,9 @@ def entry(name, function, arguments, lowered=None, exported=None):
   arrays = lambda xs: xs and [array(x) for x in xs]
   of_second = lambda p, t: jax.jvp(lambda *q: jax.vjp(of_floats, *q)[1](cotangents), p, t)[1]
   second = vjp and (exported or name in TWICE) and attempt(name, 'second', lambda: jax.jit(of_second)(point, tangents))
+  first = lambda *q: jax.vjp(of_floats, *q)[1](cotangents)
+  of_third = lambda *p: jax.vjp(lambda *q: jax.vjp(first, *q)[1](tuple(tangents)), *p)[1](tuple(tangents))
+  third = name in THIRD and attempt(name, 'third', lambda: jax.jit(of_third)(*point))
   return {
       'name': name,
       'program': exported(written)(*leaves) if exported else jax.jit(written, keep_unused=True).lower(*leaves).as_text(),
@@ -102,6 +105,7 @@ def entry(name, function, arguments, lowered=None, exported=None):
       'cotangents': arrays(cotangents),
       'vjp': arrays(vjp),
       **({'second': arrays(second)} if second else {}),
+      **({'third': arrays(third)} if third else {}),
   }
 
 
