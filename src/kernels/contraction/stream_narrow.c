@@ -128,7 +128,7 @@ static bool choose_loops(Scales *scales, const Narrow *narrow, const StreamOrder
       is_exact && loops->plain &&
       (!loops->centered || narrow_center(scales->zero, count, loops->factor, order->along_depth));
   if (loops->rounds && !can_round(scales, narrow, count)) return false;
-  scales->row = scales->is_plain ? loops->plain : loops->scaled;
+  scales->row = scales->is_plain ? loops->plain : scales->is_whole ? loops->whole : loops->scaled;
   if (!scales->is_plain && !fits_factor(scales->scale, count, loops->factor)) return false;
   if (loops->packed && !scales->is_plain && order->part_scales) {
     order->part_scales(scales, count);
@@ -160,11 +160,15 @@ static bool scales_set(Scales *scales, const Block *block) {
   int64_t count = order->along_depth ? 1 : block->length;
   scales->length = block->length;
   scales->apart = 0;
+  scales->is_whole = false;
   scales->zeros = scales->scale;
   if (narrow->has_steps) {
     count = order->read_scales(scales, block, moved);
     bool rounds_zeros = narrow->loops->rounds && !narrow->loops->adds && moved;
-    if (count == 0 || (rounds_zeros && !are_moderate(narrow, scales->zero, count))) return false;
+    if (count == 0) return false;
+    scales->is_whole = narrow->loops->whole && (!moved || narrow_are_small(scales->zero, count));
+    bool moderate = !rounds_zeros || scales->is_whole;
+    if (!moderate && !are_moderate(narrow, scales->zero, count)) return false;
     float zeros = narrow->loops->adds ? 1 : 1 / narrow->loops->factor;
     if (moved && scaled->negates) zeros = -zeros;
     if (scaled->negates_scale) step_scale(scales->scale, count, -1, scales->scale);

@@ -92,6 +92,7 @@ typedef struct Block {
 typedef struct Scales {
   NarrowRow row;
   bool is_plain;
+  bool is_whole;     /* zero points are small integers */
   bool may_be_plain; /* vectors times the loops' factor are exact */
   _Alignas(16) float scale[MAX_SCALES + LINE_STEP];
   _Alignas(16) float zero[MAX_SCALES + LINE_STEP];

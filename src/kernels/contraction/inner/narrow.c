@@ -36,6 +36,7 @@ static const Steps steps_of[] = {
     [ROW_centered] = {16, 8, 4, 2},
     [ROW_scaled_signed] = {16, 8, 4, 2},
     [ROW_moved_unsigned] = {16, 8, 4, 2},
+    [ROW_rounded_whole] = {16, 8, 4, 2},
     [ROW_rounded_unsigned] = {16, 8, 4, 2},
     [ROW_affine_unsigned] = {16, 8, 1, 2},
     [ROW_rounded_affine_unsigned] = {16, 8, 1, 2},
@@ -276,6 +277,7 @@ const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
   static const NarrowLoops u4 = {ROW_centered, ROW_moved_unsigned, 0x1p-24f,
                                  true,         .centered = true,   .packed = true};
   static const NarrowLoops rounded_s4 = {.scaled = ROW_rounded_unsigned,
+                                         .whole = ROW_rounded_whole,
                                          .factor = 0x1p-24f,
                                          .is_integral = true,
                                          .flipped = 0x88,
@@ -284,6 +286,7 @@ const NarrowLoops *narrow_packed_loops(PrimitiveType type, NarrowForm form) {
                                          .rounds = true,
                                          .rounds_moved = true};
   static const NarrowLoops rounded_u4 = {.scaled = ROW_rounded_unsigned,
+                                         .whole = ROW_rounded_whole,
                                          .factor = 0x1p-24f,
                                          .is_integral = true,
                                          .packed = true,
@@ -396,6 +399,20 @@ static bool scales_lack(uint32_t low, Limits limits, const float *scales, int64_
                               wasm_u32x4_gt(max, wasm_i32x4_splat(limits.max)));
   return !wasm_v128_any_true(
       wasm_v128_or(wrong, wasm_u32x4_lt(min, wasm_i32x4_splat(limits.min - 1))));
+}
+
+bool narrow_are_small(float *zeros, int64_t count) {
+  /* Threshold MAX_SMALL: 2^7 less 16. Test: "a number times its scale is rounded first, and large sums do not overflow" in
+  ** core/quantised.test.mjs. */
+  enum { MAX_SMALL = 112 };
+  v128_t wrong = wasm_i32x4_const_splat(0);
+  memset(zeros + count, 0, (size_t)(-count & 3) * sizeof *zeros);
+  for (int64_t i = 0; i < count; i += 4) {
+    v128_t x = wasm_v128_load(zeros + i), whole = wasm_f32x4_nearest(x);
+    v128_t is_large = wasm_f32x4_gt(wasm_f32x4_abs(x), wasm_f32x4_const_splat(MAX_SMALL));
+    wrong = wasm_v128_or(wrong, wasm_v128_or(is_large, wasm_f32x4_ne(x, whole)));
+  }
+  return !wasm_v128_any_true(wrong);
 }
 
 bool narrow_scales_are_exact(const float *scales, int64_t count) {

@@ -30,6 +30,7 @@ typedef struct NarrowLoops {
   bool packed;
   bool rounds;       /* numbers are rounded to bf16 or f16: see narrow_scales_can_round */
   bool rounds_moved; /* differences from zero points, too, which may be fractions */
+  NarrowRow whole;   /* instead of `scaled`, if narrow_are_small: differences are not rounded */
   bool adds;         /* biases are added after the scales; then `zero` is NarrowBlock's `less` */
   bool centered;     /* zeros of plain loops are bytes: see narrow_center */
 } NarrowLoops;
@@ -64,6 +65,8 @@ void narrow_join(const float *from, int64_t count, float *to);
 ** if a zero point does not fit into a byte. */
 bool narrow_center(float *zeros, int64_t count, float factor, bool along_depth);
 
+/* Whether zero points are integers from which numbers of 4 bits differ by less than 2^7. The list has room for a multiple of 16. */
+bool narrow_are_small(float *zeros, int64_t count);
 /* Whether no integer of 9 bits needs to be rounded when it is multiplied by one of the scales. */
 bool narrow_scales_are_exact(const float *scales, int64_t count);
 /* Whether each product of an integer of 9 bits with one of the scales is 0 or far from the ends of a type's exponents: BF16's or

@@ -430,7 +430,7 @@ enum { BLOCK_DEPTH = 1024 };
   LINES_BY_COLUMNS(pair_##name, QUARTERS, Number, load, quarter, FORM, FOLD, 1, 2)
 
 /* ORDER NARROW_ROW. Similar rows are neighbours, which compress to less. */
-_Static_assert(ROW_bf16 == 1 && ROW_rounded_f32 == 23,
+_Static_assert(ROW_bf16 == 1 && ROW_rounded_f32 == 24,
                "the numbers of rows; each row asserts its own");
 NARROW(1, bf16, 2, load, QUARTER_BF16, PLAIN, KEPT, 4, 4)
 NARROW(2, scaled_bf16, 2, load, QUARTER_BF16, FEW_SCALES, KEPT, 4, 2)
@@ -450,12 +450,13 @@ NARROW_BY(15, signed, Split, 4, load_signed, QUARTER_SPLIT, PLAIN, TIMES, 4, 4)
 NARROW_BY(16, centered, Split, 4, load_centered, QUARTER_SPLIT, PLAIN, TIMES, 4, 2)
 NARROW_BY(17, scaled_signed, Split, 4, load_signed, QUARTER_SPLIT, SCALED, KEPT, 4, 2)
 NARROW_BY(18, moved_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, MOVED, KEPT, 4, 2)
-NARROW_BY(19, rounded_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_MOVED, KEPT, 4, 2)
-NARROW_BY(20, affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, AFFINE, KEPT, 1, 2)
-NARROW_BY(21, rounded_affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_AFFINE, KEPT,
+NARROW_BY(19, rounded_whole, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED, KEPT, 4, 2)
+NARROW_BY(20, rounded_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_MOVED, KEPT, 4, 2)
+NARROW_BY(21, affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, AFFINE, KEPT, 1, 2)
+NARROW_BY(22, rounded_affine_unsigned, Split, 4, load_unsigned, QUARTER_SPLIT, ROUNDED_AFFINE, KEPT,
           1, 2)
-NARROW_BY(22, found, Found, 4, look_up, QUARTER_FOUND, SCALED, KEPT, 1, 2)
-NARROW_ONE(23, rounded_f32, Halves, 2, load_rounded, QUARTER_EACH, PLAIN, KEPT, 2, 2)
+NARROW_BY(23, found, Found, 4, look_up, QUARTER_FOUND, SCALED, KEPT, 1, 2)
+NARROW_ONE(24, rounded_f32, Halves, 2, load_rounded, QUARTER_EACH, PLAIN, KEPT, 2, 2)
 
 #ifndef XLA_RELAXED_SIMD
 /* clang-format off */
@@ -484,6 +485,7 @@ void *narrow_loop(NarrowRow row, int slot) {
       SLOTS(centered),
       SLOTS(scaled_signed),
       SLOTS(moved_unsigned),
+      SLOTS(rounded_whole),
       SLOTS(rounded_unsigned),
       SLOTS(affine_unsigned),
       SLOTS(rounded_affine_unsigned),

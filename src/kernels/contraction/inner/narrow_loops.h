@@ -61,6 +61,7 @@ typedef enum NarrowRow {
   ROW_centered,
   ROW_scaled_signed,
   ROW_moved_unsigned,
+  ROW_rounded_whole,
   ROW_rounded_unsigned,
   ROW_affine_unsigned,
   ROW_rounded_affine_unsigned,
