@@ -5,6 +5,7 @@
  *
  *     node demo/serve.mjs [--port N] [--no-isolation]
  */
+import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { extname, join, normalize, sep } from 'node:path';
@@ -69,9 +70,11 @@ async function fileFor(path, folders) {
  *   hosts where there can be none.
  * @param {string[]} [options.folders] further ones of the checkout to serve
  * @param {boolean} [options.policy] whether the site's policy is sent
+ * @param {boolean} [options.site] whether the site is asked for: it is an error then that it is not built
  * @returns {Promise<{address: string, close: () => Promise<void>}>}
  */
-export async function serve({ port = 8080, isolated = true, folders = [], policy = true } = {}) {
+export async function serve({ port = 8080, isolated = true, folders = [], policy = true, site = true } = {}) {
+  if (site && !existsSync(join(SITE, 'index.html'))) throw new Error('the site is not built: run make site');
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, 'http://localhost').pathname;
     const headers = { 'Cache-Control': 'no-cache', ...FOR_OPAQUE, ...(isolated === true ? ISOLATION : {}),
@@ -82,8 +85,7 @@ export async function serve({ port = 8080, isolated = true, folders = [], policy
     }
     const found = await fileFor(path, [...FOLDERS, ...folders]).catch(() => null);
     if (!found) {
-      const hint = path === '/' ? 'the page is not built: make site\n' : 'not found\n';
-      response.writeHead(404, headers).end(hint);
+      response.writeHead(404, headers).end('not found\n');
       return;
     }
     const { name, file, tag } = found;

@@ -8,7 +8,10 @@ import { isBytecode } from './program_text.mjs';
 export const isPage = (bytes) => /^\s*(<!doctype html|<html)/i.test(ascii(bytes, 0, 200));
 export const NO_PAGE = 'was the address not found (404)?';
 
-/** Known formats that are no programs, by their first bytes: the name, a remedy, and the function that reads it, if there is one. */
+/**
+ * Known formats that are no programs, by their first bytes: the name, a remedy, and the function that reads it; '' if there is none
+ * and the remedy is not for programs alone.
+ */
 const OTHERS = [
   [(b) => startsWith(b, 0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59), 'a NumPy array', 'pass it as an argument: readNpy()', 'readNpy'],
   [(b) => startsWith(b, 0x50, 0x4b, 3, 4) && /^[^]{0,60}\.npy/.test(ascii(b, 0, 90)), 'NumPy arrays in a zip (.npz)',
@@ -19,7 +22,8 @@ const OTHERS = [
     'readSafetensors'],
   [(b) => ascii(b, 4, 8) === 'TFL3', 'a TFLite file', 'export the model to StableHLO (tf.function: jax2tf, or ' +
     'tf.mlir.experimental; ai_edge)'],
-  [isPage, 'an HTML page', NO_PAGE],
+  [isPage, 'an HTML page', NO_PAGE, ''],
+  [(b) => ascii(b, 0, 24) === 'version https://git-lfs.', 'a pointer of Git LFS', 'git lfs pull fetches its file', ''],
   [(b) => /^\s*[{[]\s*["\d]/.test(ascii(b, 0, 60)), 'JSON', 'load the program itself'],
   [(b) => startsWith(b, 0x80, 2) || startsWith(b, 0x80, 4) || startsWith(b, 0x80, 5), 'a Python pickle',
     'export the model to StableHLO instead'],
@@ -57,7 +61,8 @@ export function refusal(bytes, name, operation = 'load') {
  * @param {string} operation the function
  */
 export function otherFormatAdvice(bytes, operation) {
-  const [, name, , reader] = OTHERS.find(([test]) => test(bytes)) ?? [];
+  const [, name, remedy, reader] = OTHERS.find(([test]) => test(bytes)) ?? [];
+  if (reader === '') return `${name}: ${remedy}`;
   if (name) return name + (reader === operation ? ' that is cut off' : reader ? `: ${reader}() reads it` : '');
   return isBytecode(bytes) || programsOfJaxExport(bytes).length ? 'a program: load()' : undefined;
 }

@@ -43,7 +43,7 @@ export function readNpy(bytes, elementType) {
   const dimensions = header.shape;
   const count = dimensions.reduce((a, b) => a * b, 1);
   if (bytes.length < offset + count * itemBytes) {
-    throw invalidArgument('npy', `the file ends before its ${count} elements do`);
+    throw invalidArgument('readNpy', `the file ends before its ${count} elements do: is it whole?`);
   }
   // A copy. Not bytes.slice(), which does not copy where the bytes are one of Node's Buffers.
   const raw = new Uint8Array(bytes.subarray(offset, offset + count * itemBytes));
@@ -56,13 +56,12 @@ export function readNpy(bytes, elementType) {
 }
 
 function readHeader(bytes) {
-  if (bytes.length < 12 || !MAGIC.every((byte, i) => bytes[i] === byte)) {
-    throw invalidArgument('npy', 'this is no .npy file');
-  }
+  if (!MAGIC.every((byte, i) => bytes[i] === byte)) throw invalidArgument('readNpy', 'this is no .npy file');
+  if (bytes.length < 12) throw invalidArgument('readNpy', 'the file ends within its header: is it whole?');
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = bytes[6];
   if (version < 1 || version > 3) {
-    throw invalidArgument('npy', `version ${version} of the format is not known`);
+    throw invalidArgument('readNpy', `version ${version} of the format is not known`);
   }
   const start = version === 1 ? 10 : 12;
   const length = version === 1 ? view.getUint16(8, true) : view.getUint32(8, true);
@@ -76,7 +75,7 @@ function parseHeader(text) {
   const order = /'fortran_order'\s*:\s*(True|False)/.exec(text);
   const shape = /'shape'\s*:\s*\(([\d,\s]*)\)/.exec(text);
   if (!descr || !order || !shape) {
-    throw invalidArgument('npy', `cannot read the header ${describe(text.trim())}`);
+    throw invalidArgument('readNpy', `cannot read the header ${describe(text.trim())}`);
   }
   return {
     descr: descr[1],
@@ -88,7 +87,7 @@ function parseHeader(text) {
 function readDescr(descr) {
   const [, byteOrder, kind] = /^([<>|=]?)(\w+)$/.exec(descr) ?? [];
   const types = KINDS[kind];
-  if (!Array.isArray(types)) throw invalidArgument('npy', `dtype ${describe(descr)} has no XLA element type`);
+  if (!Array.isArray(types)) throw invalidArgument('readNpy', `dtype ${describe(descr)} has no XLA element type`);
   return { byteOrder, types, itemBytes: ELEMENT_TYPES.get(types[0]).bytes };
 }
 

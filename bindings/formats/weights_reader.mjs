@@ -1,6 +1,6 @@
 /** The part of weights.mjs that reads files, loaded at the first read. */
 import { isUnreadable } from '../base/boundary.mjs';
-import { describe, invalidArgument, messageOf, XlaError } from '../base/error.mjs';
+import { describe, invalidArgument, messageOf, reasonOf, XlaError } from '../base/error.mjs';
 import { checkOptions, count, kind, string } from '../base/options.mjs';
 import { contentOf } from '../host/sources.mjs';
 import { isLiteral, Literal } from '../values/literal.mjs';
@@ -22,6 +22,7 @@ const READ_OPTIONS = {
 async function bytesOf(operation, source, options) {
   const { onProgress } = checkOptions(operation, options, READ_OPTIONS);
   const { content, name } = await contentOf(source, { operation, onProgress, isFile: true });
+  if (!content.length) throw invalidArgument(operation, `${name ?? 'the source'} is empty`);
   if (isPage(content)) throw invalidArgument(operation, `${name ?? 'this'} is an HTML page: ${NO_PAGE}`);
   return content;
 }
@@ -39,7 +40,12 @@ export async function readNpz(source, options) {
   const bytes = await bytesOf('readNpz', source, others);
   const arrays = Object.create(null);
   for (const { name, content } of await unzip(bytes, maxBytes)) {
-    if (name.endsWith('.npy')) arrays[name.slice(0, -4)] = npyOf(content);
+    if (!name.endsWith('.npy')) continue;
+    try {
+      arrays[name.slice(0, -4)] = npyOf(content);
+    } catch (error) {
+      throw invalidArgument('readNpz', `${name}: ${reasonOf(error)}`);
+    }
   }
   return arrays;
 }
@@ -101,7 +107,7 @@ export async function readSafetensors(source, options) {
   } catch (error) {
     throw fail(`the header is no JSON: ${error.message}`);
   }
-  if (header === null || typeof header !== 'object') throw fail('the header is no JSON object');
+  if (header === null || typeof header !== 'object' || Array.isArray(header)) throw fail('the header is no JSON object');
   const tensors = Object.create(null);
   let rest = bytes.length; // that no tensor has
   for (const [name, entry] of Object.entries(header)) {
@@ -115,6 +121,7 @@ export async function readSafetensors(source, options) {
 function tensorOf(name, { dtype, shape: sizes, data_offsets: offsets }, data, fail) {
   const elementType = SAFETENSORS[dtype];
   if (!elementType) throw fail(`${name}: dtype ${describe(dtype)} has no XLA element type`);
+  if (!Array.isArray(sizes)) throw fail(`${name}: its shape must be an array of sizes; got ${describe(sizes)}`);
   const [start, end] = Array.isArray(offsets) ? offsets : [];
   const shape = Shape.array(elementType, sizes);
   if (!(start >= 0 && end <= data.length && end - start === shape.byteSize)) {

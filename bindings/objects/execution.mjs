@@ -53,8 +53,9 @@ export function leavesOf(core, parameters, given, uploads) {
       const buffers = buffersOf(core, value, shape, uploads);
       return buffers.map((buffer) => ({ buffer, parameter }));
     } catch (error) {
-      if (!(error instanceof XlaError) || error.code !== 'INVALID_ARGUMENT') throw error;
-      throw about(invalidArgument('execute', `argument ${parameter} (${name}): ${reasonOf(error)}`), { argument: parameter });
+      if (!(error instanceof XlaError) || !['INVALID_ARGUMENT', 'FAILED_PRECONDITION'].includes(error.code)) throw error;
+      throw about(new XlaError(error.code, `execute: argument ${parameter} (${name}): ${reasonOf(error)}`, { operation: 'execute' }),
+        { argument: parameter });
     }
   });
 }

@@ -174,7 +174,7 @@ describe('run', () => {
     await fails(['run', axpy, '--input', x, '--input', v, '--input', v], /3 --input were given/);
     await fails(['run', axpy, '--input', v, '--input', x],
       /v\.npy holds f32\[3\]; parameter 0 \(x\) is f32\[2,3\]/);
-    await fails(['run', axpy, '--input', axpy, '--input', v], /axpy\.hlo: npy: this is no \.npy/);
+    await fails(['run', axpy, '--input', axpy, '--input', v], /axpy\.hlo: readNpy: this is no \.npy/);
     await fails(['run', axpy, '--input', 'nothing.npy', '--input', v],
       /cannot read nothing\.npy: there is no such file/);
     const doubles = await write('d.npy', file(header('<f8', '(2, 3)'), new Float64Array(6)));

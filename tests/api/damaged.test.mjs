@@ -176,7 +176,7 @@ const tensor = (dtype, shape, from, to) => ({ dtype, shape, data_offsets: [from,
 
 /** [name, reader, file, expected error] */
 const MADE = [
-  ['a header that is cut', readNpy, writeNpy(Literal.from([1])).subarray(0, 9), /no \.npy file/],
+  ['a header that is cut', readNpy, writeNpy(Literal.from([1])).subarray(0, 9), /ends within its header: is it whole\?$/],
   ...['constructor', '__proto__', 'O', '<M8[ns]'].map((descr) =>
     [`items of ${descr}`, readNpy, npy(descr, '(1,)'), /dtype ".*" has no XLA element type/]),
   ['more elements than numbers count', readNpy, npy('<f4', '(9007199254740993,)'), /ends before its 9007199254740992 elements/],

@@ -4,7 +4,8 @@ import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 
 import { guarded } from '../../bindings/base/boundary.mjs';
-import { Client, Literal, readNpy, readNpz, readSafetensors, Shape, writeNpy, writeNpz, writeSafetensors, XlaError } from '../../bindings/index.mjs';
+import { zip } from '../../bindings/formats/zip.mjs';
+import { Client, Literal, openGguf, readNpy, readNpz, readSafetensors, Shape, writeNpy, writeNpz, writeSafetensors, XlaError } from '../../bindings/index.mjs';
 import { sample } from '../support/sample.mjs';
 
 let client, other, given;
@@ -29,6 +30,8 @@ after(() => {
   other.dispose();
 });
 
+/** A safetensors file with this header and four bytes of data. */
+const safetensorsOf = (header) => Buffer.concat([Buffer.from(BigUint64Array.of(BigInt(header.length)).buffer), Buffer.from(header), Buffer.alloc(4)]);
 const three = () => Literal.from([1, 2, 3], 'f32[3]');
 const column = () => Literal.from([[1, 4], [2, 5], [3, 6]], 'f32[3,2]');
 
@@ -125,6 +128,27 @@ const MISTAKES = {
     /a would end at byte 400 of the data, which ends at 228: is the file whole\?$/],
   'weights that are cut off in their header': [() => readSafetensors(writeSafetensors({ a: Literal.zeros('f32[100]') }).subarray(0, 40)),
     /this is a safetensors file that is cut off$/],
+  'weights of Git LFS': [() => openGguf(new TextEncoder().encode('version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n')),
+    /^openGguf: this is a pointer of Git LFS: git lfs pull fetches its file$/],
+  'a program of Git LFS': [() => client.load('version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n'),
+    /a pointer of Git LFS, not a program: git lfs pull fetches its file$/],
+  'weights of no bytes': [() => readSafetensors(new Uint8Array()), /^readSafetensors: the source is empty$/],
+  'a tensor without a shape': [() => readSafetensors(safetensorsOf('{"a":{"dtype":"F32","data_offsets":[0,4]}}')),
+    /^readSafetensors: a: its shape must be an array of sizes; got undefined$/],
+  'a list instead of tensors': [() => readSafetensors(safetensorsOf('[]')), /^readSafetensors: the header is no JSON object$/],
+  'an array that is cut off in its header': [() => readNpy(writeNpy(Literal.zeros('f32[2]')).subarray(0, 11)),
+    /^readNpy: the file ends within its header: is it whole\?$/],
+  'a zip with an array that is cut off': [() => readNpz(zip([{ name: 'a.npy', content: writeNpy(Literal.zeros('f32[2]')).subarray(0, 130) }])),
+    /^readNpz: a\.npy: the file ends before its 2 elements do: is it whole\?$/],
+  'a disposed argument': [({ vector }) => {
+    const x = client.buffer([1, 2, 3], 'f32[3]');
+    x.dispose();
+    return vector.execute([x]);
+  },
+    /^execute: argument 0 \(x\): this Buffer was disposed, or donated to a run; keep the Buffers that a run returns instead$/],
+  'a type as a name': [() => client.parseHlo('HloModule m\nENTRY e {\n  s2 = f32[] parameter(0)\n  ROOT r = f32[] tanh(s2)\n}'),
+    /^expected an instruction or '\}', found s2; as a name it is written %s2 \(line 3, column 3\)$/,
+    () => client.parseHlo('HloModule m\nENTRY e {\n  %s2 = f32[] parameter(0)\n  ROOT r = f32[] tanh(%s2)\n}')],
   'a run that is aborted at once': [({ vector }) => {
     const abort = new AbortController();
     const run = vector.execute([[1, 2, 3]], { signal: abort.signal });

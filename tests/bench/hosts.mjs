@@ -98,7 +98,7 @@ export function nodeHosts(execPath = process.execPath) {
 
 export async function chromiumHosts() {
   const folders = [join('tests', 'bench'), join('build', 'bench', 'node_modules'), join('build', 'operations')];
-  const server = await serve({ port: 0, folders, policy: false }); // its page has a script inline, and peers compile text
+  const server = await serve({ port: 0, folders, policy: false, site: false }); // its page has a script inline, and peers compile text
   const browser = await launch();
   return {
     name: 'Chromium',

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { Client } from '../../bindings/index.mjs';
+import { ratioOfTimes } from '../support/ratio_of_times.mjs';
 
 let client;
 before(async () => {
@@ -101,24 +102,6 @@ for (const [body, of] of OPERANDS) {
 /** Their squares are denormal and take an engine more than a hundred cycles each: 10 to 45 times as long in all. */
 const SMALL = { f32: [1e-23, 1e-21, 1e-14, 1e-36], f64: [1e-158, 1e-105] };
 const MAX_TIMES = 4;
-
-/** The ratio of the min times of x and y, measured by turns, with more rounds while a busy machine hides it. */
-async function ratioOfTimes(executable, x, y) {
-  const best = new Map([[x, Infinity], [y, Infinity]]);
-  let ratio = Infinity;
-  for (let round = 0; round < 200 && (round < 10 || ratio >= MAX_TIMES); round++) {
-    for (const operand of best.keys()) {
-      for (let i = 0; i < 3; i++) {
-        const start = performance.now();
-        const results = await executable.execute([operand], { device: true });
-        best.set(operand, Math.min(best.get(operand), performance.now() - start));
-        results.forEach((result) => result.dispose());
-      }
-    }
-    ratio = best.get(x) / best.get(y);
-  }
-  return ratio;
-}
 const FUNCTIONS = ['exponential', 'exponential-minus-one', 'logistic', 'tanh', 'erf', 'asin', 'acos', 'sine', 'tan', 'sinh', 'asinh', 'atan2'];
 for (const [type, sizes] of Object.entries(SMALL)) {
   test(`small numbers of ${type} take no longer than others`, async () => {
@@ -132,7 +115,7 @@ for (const [type, sizes] of Object.entries(SMALL)) {
         (type === 'f32' ? Float32Array : Float64Array).from({ length: count }, (_, i) => size * (1 + i % 7)), shape);
       const usual = operand(0.1);
       for (const size of sizes) {
-        const ratio = await ratioOfTimes(executable, operand(size), usual);
+        const ratio = await ratioOfTimes(executable, [operand(size)], [usual], MAX_TIMES);
         assert.ok(ratio < MAX_TIMES, `${name} of ${size}: ${ratio.toFixed(1)} times`);
       }
       module.dispose();

@@ -142,7 +142,7 @@ const HOSTS = {
 for (const [name, { isolated, skip, open }] of Object.entries(HOSTS)) {
   describe(name, { skip, timeout: 400_000 }, () => {
     test('a worker runs cells', async () => {
-      const server = await serve({ port: 0, isolated, folders: ['demo', 'python', 'build/python'] });
+      const server = await serve({ port: 0, isolated, folders: ['demo', 'python', 'build/python'], site: false });
       const { page, complaints, close } = await open();
       try {
         page.setDefaultTimeout(300_000);

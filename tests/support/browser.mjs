@@ -60,18 +60,22 @@ export const PHONE = { width: 390, height: 844 };
  * @returns {Promise<{ page: object, complaints: string[], address: string, browser: object, close: () => Promise<void> }>}
  */
 export async function openSite(hash, { server: how, ...options } = {}) {
-  const browser = await launch();
   const server = await serve({ port: 0, ...how });
-  const { page, complaints } = await newPage(browser, { viewport: PHONE, ...options });
-  page.setDefaultTimeout(20000);
-  await page.goto(`${server.address}#${hash}`);
-  return {
-    page, complaints, browser, address: server.address,
-    async close() {
-      await browser.close();
-      await server.close();
-    },
+  let browser;
+  const close = async () => {
+    await browser?.close();
+    await server.close();
   };
+  try {
+    browser = await launch();
+    const { page, complaints } = await newPage(browser, { viewport: PHONE, ...options });
+    page.setDefaultTimeout(20000);
+    await page.goto(`${server.address}#${hash}`);
+    return { page, complaints, browser, address: server.address, close };
+  } catch (error) {
+    await close(); // else they would keep this process
+    throw error;
+  }
 }
 
 /**

@@ -4,15 +4,16 @@
  *   node tests/support/run_tests.mjs [--make=TARGET,...] FILE...
  *
  * A file waits for the targets that it needs. The site is made in the place of a test file, the other targets one after
- * the other with a low priority: they get the time in which tests wait. A test of pages waits for its browser a fifth
- * of the time, so there is one at a time as long as there are others.
+ * the other with a low priority: they get the time in which tests wait. If a target that files need cannot be made, the run
+ * ends at once. A test of pages waits for its browser a fifth of the time, so there is one at a time as long as there are
+ * others.
  *
  * Files that failed are run once more, one at a time. A test that fails only on a busy machine asks about time somewhere:
  * that is a fault of the test, so it is named at the end of the output, to be mended; but it says nothing of the change that
  * is being tested. A test that fails again fails `make test`.
  */
 import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, relative } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -40,19 +41,30 @@ const targets = make.split(',').filter(Boolean);
 const made = new Map(); // target: whether make succeeded
 const rank = (file) => (LONGEST.indexOf(file) + 1) || LONGEST.length + 1;
 const files = positionals.map((file) => relative(ROOT, file)).sort((a, b) => rank(a) - rank(b));
+const absent = files.filter((file) => !existsSync(`${ROOT}${file}`));
+if (absent.length > 0) {
+  console.error(`error: there is no file ${absent.join(', ')}`);
+  process.exit(1);
+}
 const needs = new Map(files.map((file) => {
   const text = `${file}\n${readFileSync(`${ROOT}${file}`, 'utf8')}`;
   return [file, targets.filter((target) => SIGNS[target]?.test(text))];
 }));
 const isPage = (file) => dirname(file) === 'tests/page';
+const isNeeded = (target) => files.some((file) => needs.get(file).includes(target));
+const children = new Set();
 
 /** Runs a program. @returns {Promise<{ code: number | string, output: string, seconds: number }>} */
 function run(program, args, options = {}) {
   const start = Date.now(), chunks = [];
   return new Promise((resolve) => {
     const child = spawn(program, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], killSignal: 'SIGKILL', ...options });
+    children.add(child);
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => chunks.push(chunk));
-    const end = (code) => resolve({ code, output: String(Buffer.concat(chunks)), seconds: (Date.now() - start) / 1000 });
+    const end = (code) => {
+      children.delete(child);
+      resolve({ code, output: String(Buffer.concat(chunks)), seconds: (Date.now() - start) / 1000 });
+    };
     child.on('error', (error) => end(error.message)).on('close', (code, signal) => end(signal ?? code));
   });
 }
@@ -75,13 +87,25 @@ async function passes(file) {
   return code === 0;
 }
 
-/** Makes a target. The jobs of the make that started this are not those of the new one. .ci/run may have the lock. */
+/** Ends this run, and what it started: a target is missing that tests need. make and Playwright pass the signal on. */
+function stop(target, output) {
+  for (const child of children) child.kill('SIGTERM');
+  const errors = output.split('\n').filter((line) => !/^ {2}[A-Z]+ /.test(line)); // without the steps, as "  CC      threads/api.c"
+  console.log(`\nStopped: make ${target} failed, and tests need it (all of its output: build/make-${target}.log):\n${errors.join('\n')}`);
+  process.exit(1);
+}
+
+/**
+ * Makes a target. The jobs of the make that started this are not those of the new one. .ci/run may have the lock. A target
+ * that no file needs goes on after a failure, to show all failures.
+ */
 async function makeTarget(target, under) {
   const { MAKEFLAGS, ...env } = process.env; // eslint-disable-line no-unused-vars
-  const [program, ...args] = [...under, 'make', '--no-print-directory', '--keep-going', target];
+  const [program, ...args] = [...under, 'make', '--no-print-directory', ...(isNeeded(target) ? [] : ['--keep-going']), target];
   const { code, output, seconds: taken } = await run(program, args, { env });
   made.set(target, code === 0);
   writeFileSync(`${ROOT}build/make-${target}.log`, output);
+  if (code !== 0 && isNeeded(target)) stop(target, output);
   console.log(`${clock()}: make ${target}, ${taken.toFixed(1)} s${code === 0 ? '' : `, failed:\n${output}`}`);
 }
 
@@ -100,11 +124,12 @@ async function runAll() {
     running.delete(name);
     wake();
   };
-  const [site, ...others] = targets;
-  if (site) start(site, makeTarget(site, []));
+  const wanted = targets.filter((target) => isNeeded(target) || !(target in SIGNS)); // one file may need no site
+  const site = 'tested-site', others = wanted.filter((target) => target !== site);
+  if (wanted.includes(site)) start(site, makeTarget(site, []));
   const beside = (async () => {
     for (const target of others) {
-      await makeTarget(target, ['nice', '-n', '10', 'flock', 'build/beside.lock']);
+      await makeTarget(target, ['nice', '-n', '10', 'flock', '--no-fork', 'build/beside.lock']);
       wake();
     }
   })();

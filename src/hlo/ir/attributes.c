@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/words.h"
+
 enum { NONDEFAULT = 0, ALWAYS = 1, OPTIONAL = 2 };
 
 const AttributeRow attribute_rows[ATTRIBUTE_COUNT] = {
@@ -40,27 +42,13 @@ void attributes_init(Attributes *attributes) {
 }
 
 const AttributeRow *attribute_next(const char **names) {
-  /* Threshold GUESSES: of a table by the names' hashes. No path. */
-  enum { GUESSES = 128 };
-  static _Atomic uint8_t
-      guesses[GUESSES]; /* the row of the last name with this hash: the search begins there */
+  static WordTable table = {attribute_rows, sizeof *attribute_rows, ATTRIBUTE_COUNT, {0}};
   const char *name = *names;
   while (*name == ' ') name++;
-  size_t length = 0;
-  unsigned hash = 0;
-  for (; name[length] && name[length] != ' '; length++)
-    hash = hash * 31 + (unsigned char)name[length];
+  size_t length = strcspn(name, " ");
   *names = name + length;
-  _Atomic uint8_t *guess = &guesses[hash % GUESSES];
-  for (int i = *guess, tried = 0; length && tried < ATTRIBUTE_COUNT; tried++) {
-    const char *candidate = attribute_rows[i].name;
-    if (*candidate == *name && !strncmp(candidate, name, length) && !candidate[length]) {
-      *guess = (uint8_t)i;
-      return &attribute_rows[i];
-    }
-    i = i + 1 < ATTRIBUTE_COUNT ? i + 1 : 0;
-  }
-  return NULL;
+  int row = word_row(&table, name, length);
+  return row >= 0 ? &attribute_rows[row] : NULL;
 }
 
 const char *const *attribute_enum_names(AttributeKind kind, int *count) {

@@ -1,6 +1,6 @@
 #include "hlo/ir/opcode.h"
 
-#include <string.h>
+#include "base/words.h"
 
 const OpcodeRow opcode_rows[OPCODE_COUNT] = {
 #define OPCODE(name, text, arity, category, attributes, ...) {text, arity, category, attributes},
@@ -8,57 +8,11 @@ const OpcodeRow opcode_rows[OPCODE_COUNT] = {
 #undef OPCODE
 };
 
-/* Threshold MAX_NEAR: letters of a word for which an error suggests an operation. No opcode has more. No path. */
-enum { MAX_NEAR = 60 };
-
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode) {
-  /* Threshold GUESSES: of a table by the names' hashes. No path. */
-  enum { GUESSES = 128 };
-  static _Atomic uint8_t
-      guesses[GUESSES]; /* the row of the last name with this hash: the search begins there */
-  if (length == 0) return false;
-  unsigned hash =
-      (unsigned char)name[0] * 5u + (unsigned char)name[length - 1] * 3u + (unsigned)length;
-  _Atomic uint8_t *guess = &guesses[hash % GUESSES];
-  for (int i = *guess, tried = 0; tried < OPCODE_COUNT; tried++) {
-    const char *row = opcode_rows[i].name;
-    if (*row == *name && !strncmp(row, name, length) && !row[length]) {
-      *guess = (uint8_t)i;
-      *opcode = (Opcode)i;
-      return true;
-    }
-    i = i + 1 < OPCODE_COUNT ? i + 1 : 0;
-  }
-  return false;
-}
-
-/* How many letters of a word must be put in, taken out or replaced to make another: Levenshtein's distance. */
-static int distance(const char *from, size_t length, const char *to) {
-  unsigned char row[MAX_NEAR + 1];
-  int count = (int)strlen(to);
-  for (int j = 0; j <= count; j++) row[j] = (unsigned char)j;
-  for (size_t i = 0; i < length; i++) {
-    int before = row[0]++;
-    for (int j = 0; j < count; j++) {
-      int replaced = before + (from[i] != to[j]);
-      before = row[j + 1];
-      int min = 1 + (row[j] < before ? row[j] : before);
-      row[j + 1] = (unsigned char)(replaced < min ? replaced : min);
-    }
-  }
-  return row[count];
-}
-
-int near_limit(size_t length) {
-  if (length > MAX_NEAR) return 0;
-  return length > 4 ? (int)(length + 1) / 3 + 1 : 2; /* a third of the letters, at least one */
-}
-
-bool word_is_nearer(const char *word, size_t length, const char *other, int *limit) {
-  int steps = *limit > 0 ? distance(word, length, other) : 0;
-  if (steps >= *limit) return false;
-  *limit = steps;
-  return true;
+  static WordTable table = {opcode_rows, sizeof *opcode_rows, OPCODE_COUNT, {0}};
+  int row = word_row(&table, name, length);
+  if (row >= 0) *opcode = (Opcode)row;
+  return row >= 0;
 }
 
 const char *opcode_nearest(const char *name, size_t length) {

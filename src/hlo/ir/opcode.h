@@ -51,11 +51,6 @@ static inline bool opcode_is_elementwise(Opcode opcode) {
 
 /* Returns false if there is no such operation. */
 bool opcode_from_name(const char *name, size_t length, Opcode *opcode);
-/* Returns how many letters must be different, at least, in a word that is not near to one of this length. */
-int near_limit(size_t length);
-/* Returns whether another word differs in fewer than `limit` letters, to which it lowers the limit then. The other word
-** has at most 60 letters. */
-bool word_is_nearer(const char *word, size_t length, const char *other, int *limit);
 /* Returns the name of the opcode that is spelled most like a word: NULL if none differs in less than a third of it. */
 const char *opcode_nearest(const char *name, size_t length);
 

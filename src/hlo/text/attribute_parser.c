@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/words.h"
 #include "hlo/text/numbers.h"
 #include "hlo/text/parser.h"
 

@@ -131,9 +131,12 @@ bool parse_int64(Parser *p, int64_t *value) {
 
 bool parse_name(Parser *p, Name *name, const char *what) {
   const Lexer *lexer = &p->lexer;
-  bool usable = lexer->kind == TOKEN_NAME ||
-                (lexer->kind == TOKEN_WORD && !name_is_reserved(lexer->start, lexer_length(lexer)));
-  if (!usable) return parser_expected(p, what);
+  int length = (int)lexer_length(lexer);
+  if (lexer->kind == TOKEN_WORD && name_is_reserved(lexer->start, length)) {
+    return parser_error(p, lexer->start, "expected %s, found %.*s; as a name it is written %%%.*s",
+                        what, length, lexer->start, length, lexer->start);
+  }
+  if (lexer->kind != TOKEN_NAME && lexer->kind != TOKEN_WORD) return parser_expected(p, what);
   *name = (Name){lexer->start, lexer_length(lexer), lexer->start};
   lexer_next(&p->lexer);
   return true;
