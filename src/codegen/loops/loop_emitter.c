@@ -262,7 +262,7 @@ enum { MATH_WORK = 24, LONG_MATH_WORK = 80, NARROW_WORK = 8, STRIDED_WORK = 3 };
 enum { MAX_WORK_UNROLLED_4 = 8, MAX_WORK_UNROLLED_2 = 24 };
 /* Threshold MAX_CHAIN_UNROLLED_4, MAX_CHAIN_UNROLLED_2: the same of bodies whose instructions mostly wait for each other, as
 ** those of a function or a polynomial do. Measured: tanh and silu 0.87x, expm1 of f64 0.73x, threefry 0.94x (Zen 5, Node 20,
-** 2026-11). Test: as above. */
+** 2026-11). Test: "bodies of loops and reductions, by their number of operations" in core/thresholds.test.mjs. */
 enum { MAX_CHAIN_UNROLLED_4 = 30, MAX_CHAIN_UNROLLED_2 = 160 };
 
 /* Returns a node's approximate number of instructions. */
