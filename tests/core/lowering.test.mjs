@@ -498,6 +498,15 @@ test('cumulative sums along any dimension are one loop with the operations befor
   }
 });
 
+test('hoist-loops: a matrix that is joined from invariant ones is joined once', async () => {
+  const text = products({ rows: 4, size: 64, turned: false, turns: 5 })
+    .replace('v = f32[64,64] sine(w)', 'p = f32[32,64] slice(w), slice={[0:32], [0:64]}\n  q = f32[32,64] slice(w), slice={[32:64], [0:64]}\n  '
+      + 'v = f32[64,64] concatenate(q, p), dimensions={0}').replace('dot(h, w)', 'dot(h, v)');
+  const [body] = /^body[^\n]*\n(?: .*\n)*/m.exec(afterPass(text, 'hoist-loops') ?? text);
+  assert.doesNotMatch(body, /concatenate/);
+  await agrees(client, text);
+});
+
 test('products of the rows of a sequence with an invariant matrix move before the loop, whole', async () => {
   for (const rows of [[], [2]]) {
     const row = `f32[${[...rows, 4]}]`, sequence = `f32[${[9, ...rows, 4]}]`, result = `f32[${[...rows, 3]}]`, sizes = [1, ...rows, 4];

@@ -43,7 +43,7 @@ each('rows of element-wise loops: lanes, wide lanes, unrolled, blocks of short r
   }
 });
 
-each('bodies of loops and reductions, by their number of operations', ['f32'], around(4, 8, 24), (parts, type, n) => {
+each('bodies of loops and reductions, by their number of operations', ['f32'], around(4, 8, 24, 30, 160), (parts, type, n) => {
   const shape = `${type}[5,133]`, x = parts.parameter(shape), y = parts.parameter(shape);
   const z = parts.add(`${type}[]`, 'constant(0)');
   /** Different chains, since equal ones would be computed once, and reductions would only read them. */

@@ -462,6 +462,7 @@ describe('convolutions: lines of tiles, places of a unit, transposed operands', 
     ...around(128).map((n) => [n, n, n, 5, 3, 'b01f_01io->b01f']), ...around(16).map((n) => [5, 6, 1, n, 3, 'bf01_oi01->bf01']),
     ...around(4).map((n) => [n, n, n, 9, 3, 'bf01_oi01->bf01']),
     ...around(4).map((n) => [n, 2 * n, n, 17, 3, 'bf01_oi01->bf01']), ...around(3).map((n) => [4, 4, 1, 18, n, 'bf01_oi01->bf01']),
+    ...around(376).map((n) => [256, n, 1, 5, 3, 'b01f_01io->b01f']), // from 377 on Winograd's kernel is transformed in blocks
   ]) {
     test(`${inputs} to ${outputs} features in ${groups} groups, ${width} wide, windows of ${window}, ${labels}`, async () => {
       const [x, w] = labels.startsWith('bf') ? [`[1,${inputs},8,${width}]`, `[${outputs},${inputs / groups},${window},${window}]`]

@@ -261,6 +261,41 @@ void emit_store_outputs(Emitter *e, const int *pointers) {
   end_elements(e);
 }
 
+bool can_store_last(const Emitter *e) {
+  bool can = !e->plan->addresses;
+  for (int i = 0; i < e->plan->output_count; i++) {
+    PrimitiveType type = node_type(e->plan->outputs[i]);
+    can &= !type_is_complex(type) && type_bytes(type) > 1;
+  }
+  return can;
+}
+
+void emit_store_last(Emitter *e, const int *pointers, int unroll) {
+  const LoopPlan *plan = e->plan;
+  int *locals = ARENA_ARRAY(plan->arena, int, unroll * plan->output_count * MAX_PARTS);
+  for (int pass = 0; pass < 2; pass++) {
+    int *local = locals;
+    for (int u = 0; u < unroll; u++) {
+      e->lane_zero = (int64_t)u * lanes_now(e);
+      for (int i = 0; i < plan->output_count; i++) {
+        PrimitiveType type = node_type(plan->outputs[i]);
+        for (int part = 0; part < live_parts(e, type); part++, local++) {
+          if (pass == 0) {
+            emit_bits(e, plan->outputs[i], part);
+            *local = emit_take(e);
+          } else {
+            emit_target(e, pointers[i]);
+            wasm_get(&e->function, *local);
+            emit_store_bits(e, type, part, pointers[i]);
+            wasm_local_release(&e->function, *local);
+          }
+        }
+      }
+      if (pass == 0) end_elements(e);
+    }
+  }
+}
+
 void emit_store_locals(Emitter *e, PrimitiveType type, const int *locals, int pointer) {
   if (type_is_complex(type)) {
     emit_store_complex(e, type, locals, pointer);

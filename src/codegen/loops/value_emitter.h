@@ -17,5 +17,9 @@ void emit_store_apart(Emitter *e, PrimitiveType type, const int *parts, int poin
                       int64_t stride);
 /* Stores all results in memory or cells; `pointers` are those of results outside places. */
 void emit_store_outputs(Emitter *e, const int *pointers);
+/* Whether several vectors of the results can be computed before the first of them is stored. */
+bool can_store_last(const Emitter *e);
+/* Computes `unroll` vectors of the results, then stores them: engines mix no instructions across a store. */
+void emit_store_last(Emitter *e, const int *pointers, int unroll);
 
 #endif

@@ -114,6 +114,7 @@ static bool takes_time(const Instruction *x) {
   case HLO_GATHER: /* from a table that stays in the first cache, it is part of what reads it */
     if (bytes > SMALL_BYTES && shape_elements(x->operands[0]->shape) < MIN_MATRIX) return false;
     break;
+  case HLO_CONCATENATE:
   case HLO_TRANSPOSE: break;
   default:
     if (opcode_cost(x->opcode) != COST_LONG) return false;
