@@ -15,7 +15,7 @@ import zopfli.zlib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".mjs", ".typed"}
 LOCAL, CENTRAL, END = (struct.Struct(form) for form in ("<4s5H3I2H", "<4s6H3I5H2I", "<4s4H2IH"))
-LIMIT = 617_000  # bytes
+LIMIT = 620_000  # bytes
 
 METADATA = """\
 Metadata-Version: 2.1
