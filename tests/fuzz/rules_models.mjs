@@ -242,8 +242,8 @@ function writtenKeys(b, { written, type, initial }, k, row, from) {
 /** Attention over a cache: a mask keeps some of the scores. Weights are computed from these, and multiplied by the values. */
 function cachedAttention(p, random) {
   const plan = attentionPlan(random), { type, own } = plan, special = () => random.pick([0, 0, 0, 0.001]);
-  const [batch, h, m, n, d] = [random.between(1, 2), random.between(1, 2), random.pick([1, 1, 2, 5]), random.between(130, 260),
-    random.pick([16, 32, 40])];
+  const [batch, h, m, n, d] = [random.between(1, 2), random.between(1, 2), random.pick([1, 1, 2, 5, 40]), random.between(130, 260),
+    random.pick([16, 32, 40, 80])];
   const q = p.fresh(type, [batch, h, m, d], 'whole'), row = p.fresh(type, [batch, h, 1, d], 'whole');
   const keys = cache(p, random, type, [batch, h, n, d], { power: plan.power, special: special() });
   const values = cache(p, random, type, plan.alongDepth ? [batch, h, d, n] : [batch, h, n, d], { power: 0, special: special() });
