@@ -318,6 +318,7 @@ describe('the page fits', () => {
         await ready(page);
         await page.click('#start');
         await until(page, '#step', '> 10');
+        await page.waitForLoadState('networkidle'); // the next case loads the page anew, which ends requests
         const { scrollWidth, boxes } = await page.evaluate(() => ({
           scrollWidth: document.documentElement.scrollWidth,
           boxes: [...document.querySelectorAll('.masthead, .lead, .controls, #numbers, .panel')]
