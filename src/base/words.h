@@ -9,13 +9,12 @@
 /* Threshold WORD_HASHES: of the rows that a table remembers. No path. */
 enum { WORD_HASHES = 128 };
 
-/* A table of at most 256 rows, each of which begins with its word: a const char *. */
+/* A table of at most 256 rows of the same size. A row begins with its word, a const char *. */
 typedef struct WordTable {
   const void *rows;
   size_t row_bytes;
   int count;
-  _Atomic uint8_t
-      found[WORD_HASHES]; /* the row of the last word with a hash: searches begin there */
+  _Atomic uint8_t found[WORD_HASHES]; /* the last row found by each hash: searches begin there */
 } WordTable;
 
 /* Returns the number of the row with a word, or -1. Any threads may search a table at the same time. */

@@ -391,6 +391,35 @@ test('a number times its scale is rounded to bf16', async () => {
   }
 });
 
+test('zero points that are small integers, large ones and fractions, with rounding to bf16', async () => {
+  const depth = 64, columns = 96, toBf16 = (numbers) => Literal.from(numbers, `f32[${numbers.length}]`).convert('bf16').convert('f32').data;
+  const rounded = (value) => toBf16([value])[0];
+  for (const [type, from] of [['s4', -8], ['u4', 0]]) {
+    const executable = await client.compile(client.parseHlo(`HloModule m
+ENTRY e { x = bf16[1,${depth}] parameter(0)
+    w = ${type}[${depth},${columns}] parameter(1)
+    s = bf16[${columns}] parameter(2)
+    z = bf16[${columns}] parameter(3)
+    c = bf16[${depth},${columns}] convert(w)
+    zeros = bf16[${depth},${columns}] broadcast(z), dimensions={1}
+    g = bf16[${depth},${columns}] subtract(c, zeros)
+    scales = bf16[${depth},${columns}] broadcast(s), dimensions={1}
+    m = bf16[${depth},${columns}] multiply(g, scales)
+    ROOT r = f32[1,${columns}] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0} }`));
+    const w = whole(depth * columns, from, from + 15, 3), s = whole(columns, 129, 255, 4).map((n) => n / 512);
+    // One zero point decides for all: 112 is the last small one, from 248 on differences are rounded.
+    for (const zero of [0, 3, 112, -112, 113, -113, 250, -255, 1000, 0.5, -7.75, 3 / 256]) {
+      const z = new Float32Array(columns).fill(2).map((n, j) => (j % 5 === 1 ? zero : n)), k = 37;
+      const x = Float32Array.from({ length: depth }, (_, i) => Number(i === k));
+      const [y] = await executable.execute([
+        new Literal(`f32[1,${depth}]`, x).convert('bf16'), new Literal(`f32[${depth},${columns}]`, w).convert(type),
+        ...[s, z].map((list) => new Literal(`f32[${columns}]`, list).convert('bf16'))]);
+      same(y.data, Float32Array.from({ length: columns }, (_, j) => rounded(rounded(w[k * columns + j] - z[j]) * s[j])), [type, zero]);
+    }
+    executable.dispose();
+  }
+});
+
 test('infinities and NaNs in any place', async () => {
   const depth = 1100, columns = 70;
   for (const type of ['f16', 'f8e4m3fn', 'f8e5m2']) {

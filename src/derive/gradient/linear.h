@@ -72,8 +72,7 @@ typedef struct SelectFacts {
   int region,
       position; /* the region that it was added to last, and its index there; -1: a leaf of it */
   enum { POLE_UNKNOWN, NO_POLE, HAS_POLE } pole; /* of the slope of an element-wise instruction */
-  bool
-      guarded; /* a product of a cotangent 0 with an infinite slope is 0, here and in the operands */
+  bool guarded; /* a cotangent 0 times an infinite slope is 0, here and in the operands */
 } SelectFacts;
 
 /* Facts about an instruction of the working computation, by its id. */

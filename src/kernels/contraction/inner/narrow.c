@@ -402,8 +402,8 @@ static bool scales_lack(uint32_t low, Limits limits, const float *scales, int64_
 }
 
 bool narrow_are_small(float *zeros, int64_t count) {
-  /* Threshold MAX_SMALL: 2^7 less 16. Test: "a number times its scale is rounded first, and large sums do not overflow" in
-  ** core/quantised.test.mjs. */
+  /* Threshold MAX_SMALL: 2^7 less 16. Test: "zero points that are small integers, large ones and fractions, with rounding to bf16"
+  ** in core/quantised.test.mjs. */
   enum { MAX_SMALL = 112 };
   v128_t wrong = wasm_i32x4_const_splat(0);
   memset(zeros + count, 0, (size_t)(-count & 3) * sizeof *zeros);
